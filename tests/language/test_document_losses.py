@@ -26,8 +26,8 @@ from topicscope.language import (
 from topicscope.language.document_rows import LOSS_TOKENS
 from topicscope.language.documents import DocumentSums, document_losses
 from topicscope.language.losses import position_losses
+from topicscope.language.models import load_weights
 from topicscope.language.vocabulary import windows
-from topicscope.language.weights import load_weights
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 

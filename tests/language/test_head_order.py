@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topicscope.figures import head_table
 from topicscope.language import Probe
 from topicscope.language.answers import Answer, CheckRow, ModelVerdict, best
 from topicscope.language.controls import CONTROLS, Check, Grade
 from topicscope.language.head_order import heads_sentence
 from topicscope.language.probe_rows import HeadRow
 from topicscope.measure import Effect
+from topicscope.pages import head_table
 
 
 def head(layer: int, number: int, difference: float, p: float | None, threshold: float = 0.001) -> HeadRow:

@@ -18,7 +18,6 @@ from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, model_folder
 from tests.language.test_labels import NAMES, labelled, lines
-from topicscope.figures import Lines, sections
 from topicscope.language import (
     LabelRow,
     LoadedModel,
@@ -32,6 +31,7 @@ from topicscope.language import (
     whole_words,
 )
 from topicscope.language.label_rows import label_sentences
+from topicscope.pages import Lines, sections
 
 TOKENIZER = tiny.tokenizer("wordpiece")
 VOCABULARY = whole_words(TOKENIZER, ["the"])

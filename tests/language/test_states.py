@@ -27,7 +27,7 @@ from topicscope.language import (
     tally_attention,
     whole_words,
 )
-from topicscope.language.copies import originals
+from topicscope.language.documents import originals
 from topicscope.language.relations import PairRelation
 from topicscope.language.state_rows import SPOTS
 from topicscope.language.states import TOP, StateTally, read_first, top_directions

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from topicscope import figures, report, training
+from topicscope import pages, training
 from topicscope.explorer import maps_room, models_room, theory_room, time_room
 from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.live_room import LiveRoom
@@ -52,14 +52,14 @@ class Explorer:
         self.folder_views = FOLDER_VIEWS | {
             "live": lambda place, query: self.live.kept(place, whole_number(query.get("step")))
         }
-        self.templates = report.environment(OWN)
+        self.templates = pages.environment(OWN)
 
     def end(self) -> None:
         """Ends the streams. Runs go on."""
         self.live.ending = True
 
     def routes(self) -> list[Route | Mount]:
-        shared = StaticFiles(directory=report.STATIC)
+        shared = StaticFiles(directory=pages.STATIC)
         return [
             Route("/", self.page("start")),
             *(Route(f"/{room}", self.page(room)) for room in ROOMS),
@@ -130,7 +130,7 @@ class Explorer:
         """All points of a sweep, without their curves, and what the query has chosen of them."""
         sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
         chosen = maps_room.chosen(sweep, plain_query(request))
-        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep), chosen)))
+        return HTMLResponse(await in_thread(lambda: pages.map_html(pages.point_map(sweep), chosen)))
 
     async def map_curves(self, request: Request) -> Response:
         """The curves of some points, by their numbers."""
@@ -139,7 +139,7 @@ class Explorer:
 
         def answer() -> dict[str, dict[str, str]]:
             sweep = self.sweep(request.path_params["id"])
-            return report.curves_of_rows(figures.point_map(sweep), sweep.curves_of, rows)
+            return pages.curves_of_rows(pages.point_map(sweep), sweep.curves_of, rows)
 
         return JSONResponse(await in_thread(answer))
 

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from topicscope import figures
+from topicscope import pages
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, written
 from topicscope.ground import shown
@@ -12,7 +12,7 @@ from topicscope.reading import read
 
 def folder_view(place: Place) -> View:
     result = read_again(place)
-    sections: list[figures.Section] = result.sections()
+    sections: list[pages.Section] = result.sections()
     return View(f"topicscope {place.kind}: {shown(place.name)}", sections, result.intro())
 
 

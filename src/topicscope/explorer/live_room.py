@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from topicscope import figures, training
+from topicscope import pages, training
 from topicscope.explorer.live_floors import LiveFloors
 from topicscope.explorer.requests import in_thread
 from topicscope.explorer.runs import Runs
@@ -67,11 +67,11 @@ class Watch:
 
     def make_anew(self) -> None:
         run = self.run_at()
-        self.curves = View("", figures.live_curves(run)).fragment()
-        self.sentence = figures.happening(run)
+        self.curves = View("", pages.live_curves(run)).fragment()
+        self.sentence = pages.happening(run)
         if run.shown_step != self.matrices_step or run.shown_step is None:
             self.matrices_step = run.shown_step
-            self.matrices = View("", figures.live_matrices(run)).fragment()
+            self.matrices = View("", pages.live_matrices(run)).fragment()
 
     def run_at(self, step: int | None = None) -> training.Run:
         """The run up to the last look, with its floors and the weights of a step, or the newest ones."""
@@ -172,7 +172,7 @@ class LiveRoom:
         """The matrices of a snapshot."""
         watch = self.watch(place)
         with watch.lock:
-            return View("Matrices", figures.live_matrices(watch.run_at(step)))
+            return View("Matrices", pages.live_matrices(watch.run_at(step)))
 
     def kept(self, place: Place, step: int | None = None) -> View:
         """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
@@ -180,8 +180,8 @@ class LiveRoom:
         with watch.lock:
             watch.run.update()
             run = watch.run_at(step)
-            sections = [*figures.live_curves(run), *figures.live_matrices(run)]
-            return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
+            sections = [*pages.live_curves(run), *pages.live_matrices(run)]
+            return View(f"topicscope train: {shown(place.name)}", sections, [pages.happening(run)])
 
 
 def event(news: dict[str, Any]) -> str:

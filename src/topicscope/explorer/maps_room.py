@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from topicscope import figures, report, training
+from topicscope import pages, training
 from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, Workspace, written
@@ -63,7 +63,7 @@ class Prediction:
             self.asked = time.monotonic()
             if self.given_up:
                 self.begin()
-        known = {"rows": self.rows, "words": figures.PREDICTED_COLOURS, "note": self.note}
+        known = {"rows": self.rows, "words": pages.PREDICTED_COLOURS, "note": self.note}
         return {"done": self.done, "of": len(self.configs), **known}
 
 
@@ -97,12 +97,12 @@ def chosen(sweep: Any, query: Mapping[str, str]) -> dict[str, Any]:
 class MapView(View):
     """A map as it is on the screen: its page draws it with the same script, its files have the same cells."""
 
-    points: figures.PointMap
+    points: pages.PointMap
     curves: dict[str, dict[str, str]]
     chosen: dict[str, Any]
 
     def page(self) -> str:
-        return report.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
+        return pages.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
 
 
 def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
@@ -110,7 +110,7 @@ def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
     place = workspace.find(query.get("id", ""))
     refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
     sweep = read_again(place)
-    asked, points = chosen(sweep, query), figures.point_map(sweep)
+    asked, points = chosen(sweep, query), pages.point_map(sweep)
     refuse((bool(asked["ignored"]), f"this sweep has no such {', '.join(asked['ignored'])}; reload the page"))
     found = prediction(place) if "predicted" in query else None
     laws = (found and found.rows) or [{} for _ in sweep.rows]
@@ -119,10 +119,10 @@ def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
     maps = [map_of(points, "map", measure, asked)] if points.axes else []
     if maps and laws and f"predicted_{measure}" in laws[0]:
         maps.append(map_of(points, "predicted-map", f"predicted_{measure}", asked))
-    curves = report.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES])
+    curves = pages.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES])
     return MapView(
         title=f"topicscope sweep: {shown(place.name)}",
-        sections=[figures.Section("Map", found.note if found and len(maps) > 1 else "", figures=maps)],
+        sections=[pages.Section("Map", found.note if found and len(maps) > 1 else "", figures=maps)],
         intro=sweep.intro(),
         points=points,
         curves=curves,
@@ -130,7 +130,7 @@ def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
     )
 
 
-def map_of(points: figures.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> figures.Figure:
+def map_of(points: pages.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> pages.Figure:
     title = measure.removeprefix("predicted_").replace("_", " ") + (", predicted" * measure.startswith("predicted_"))
     axes = {key: asked.get(key, "") for key in ("across", "up")}
-    return figures.map_figure(points.rows, points.axes, measure, name, title, **axes)
+    return pages.map_figure(points.rows, points.axes, measure, name, title, **axes)

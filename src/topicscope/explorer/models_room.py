@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope import figures
+from topicscope import pages
 from topicscope.explorer.folder_views import folder_view, read_again
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, place_of
@@ -37,7 +37,7 @@ def models_view(place: Place, model: int | None = None) -> View:
         return folder_view(place)
     probe, name = read_again(place), model_of(place, model)
     mine = probe if name is None else probe.of_model(name)
-    whole: list[figures.Section] = [*mine.sections(), *topic_sections(place, name)]
+    whole: list[pages.Section] = [*mine.sections(), *topic_sections(place, name)]
     title = f"topicscope probe: {place.name}" + ("" if name is None else f", {probe.models[name]}")
     return View(title, sorted(whole, key=rank), probe.intro() if name is None else mine.summary())
 
@@ -49,17 +49,17 @@ def model_of(place: Place, number: int | None) -> str | None:
     return None if number is None else names[number]
 
 
-def rank(section: figures.Section) -> int:
+def rank(section: pages.Section) -> int:
     found = [FIRST.index(start) for figure in section.figures for start in FIRST if figure.name.startswith(start)]
     return min(found, default=len(FIRST))
 
 
-def topic_sections(place: Place, model: str | None) -> list[figures.Section]:
+def topic_sections(place: Place, model: str | None) -> list[pages.Section]:
     """The map and the words of topics that were fitted for the probe; where they cannot be read, the reason."""
     try:
         found = fitted(place, model)
     except InputError as error:
-        return [figures.Section("Topic map", f"The topics of this probe cannot be read: {error}.")]
+        return [pages.Section("Topic map", f"The topics of this probe cannot be read: {error}.")]
     several = len(read_again(place).models) > 1
     return [
         named(section, one.of, number) if several else section
@@ -68,7 +68,7 @@ def topic_sections(place: Place, model: str | None) -> list[figures.Section]:
     ]
 
 
-def named(section: figures.Section, models: str, number: int) -> figures.Section:
+def named(section: pages.Section, models: str, number: int) -> pages.Section:
     """The same section with the names of its models; figures of several models have different names."""
     drawn = [
         replace(figure, name=f"{figure.name}-{number}", title=f"{models}: {figure.title}") for figure in section.figures

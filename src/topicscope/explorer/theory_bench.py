@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from topicscope import report, training
+from topicscope import pages, training
 from topicscope.explorer import theory_room
 from topicscope.explorer.rooms import CONTROLS
 from topicscope.ground import refuse
@@ -14,12 +14,12 @@ from topicscope.ground import refuse
 OWN = Path(__file__).parent
 
 
-class TheoryBench(report.NotebookView):
+class TheoryBench(pages.NotebookView):
     """Theory under sliders. `question` is the setting that they show."""
 
     def __init__(self, question: theory_room.Question) -> None:
         self.question = question
-        controls = report.environment(OWN).get_template("theory.html.jinja")
+        controls = pages.environment(OWN).get_template("theory.html.jinja")
         html = Markup('<div class="notebook explorer">{}</div>').format(
             Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS, limits=theory_room.limits()))
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from topicscope import figures, theory, training
+from topicscope import pages, theory, training
 from topicscope.explorer.views import View
 from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
 
@@ -155,7 +155,7 @@ def length_of(text: str) -> Any:
     return int(text) if text.strip().isdigit() else text.strip()
 
 
-def value_part(asked: Question) -> list[figures.Section]:
+def value_part(asked: Question) -> list[pages.Section]:
     """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
     best = theory.optimum(training.RunConfig.of(asked.world))
     (first,) = best.sections()
@@ -168,15 +168,15 @@ FOR_THESE_TOPICS = (
 )
 
 
-def theorem_part(asked: Question) -> list[figures.Section]:
+def theorem_part(asked: Question) -> list[pages.Section]:
     """The sentence of each theorem of the first stage, with its numbers."""
     if asked.beyond_the_paper:
-        return [figures.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
+        return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
     return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
 
 
-def attention_part(asked: Question) -> list[figures.Section]:
+def attention_part(asked: Question) -> list[pages.Section]:
     """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
     stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
     grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
@@ -212,7 +212,7 @@ INFINITE_ONLY = (
 )
 
 
-def dynamics_part(asked: Question) -> list[figures.Section]:
+def dynamics_part(asked: Question) -> list[pages.Section]:
     """When value, then key and query are learnt."""
     (first,) = predicted(asked).sections()
     note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
@@ -247,11 +247,11 @@ def steps_to_learn_topics(asked: Question) -> int:
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
 
 
-def folded(table: figures.TableData) -> figures.TableData:
+def folded(table: pages.TableData) -> pages.TableData:
     return replace(table, folded=True)
 
 
-PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
+PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
     "value": ("The best value matrix", value_part),
     "dynamics": ("When each stage happens", dynamics_part),
     "attention": ("The best attention", attention_part),
@@ -267,7 +267,7 @@ def part_view(name: str, asked: Question) -> View:
     try:
         return View(title, make(asked))
     except InputError as error:
-        return View(title, [figures.Section(title, f"Not covered: {error}.")])
+        return View(title, [pages.Section(title, f"Not covered: {error}.")])
 
 
 def whole_view(asked: Question) -> View:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope import figures, training
+from topicscope import pages, training
 from topicscope.explorer.folder_views import read_again
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, written
@@ -24,18 +24,18 @@ class Course:
     kind: str
     steps: list[int]
     result: Any  # a run, runs, or a timeline
-    plane: figures.WordPlane | None = None
+    plane: pages.WordPlane | None = None
     timeline: Any = None
     note: str = ""
 
-    def at(self, step: int) -> list[figures.Section]:
+    def at(self, step: int) -> list[pages.Section]:
         if step not in self.steps:
             raise InputError(f"nothing was saved at step {step}; there are steps {self.steps[0]} to {self.steps[-1]}")
         if self.kind == "timeline":
-            return figures.timeline_moment(self.result, step)
+            return pages.timeline_moment(self.result, step)
         if self.kind == "pretrain":
-            return figures.pretrain_moment(self.result, step)
-        return figures.run_moment(self.result, self.plane, self.timeline, step)
+            return pages.pretrain_moment(self.result, step)
+        return pages.run_moment(self.result, self.plane, self.timeline, step)
 
 
 def course(place: Place) -> Course:
@@ -78,7 +78,7 @@ def run_course(place: Place) -> Course:
         timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)
     except InputError:  # neither embedding, value matrix nor attention is trained
         timeline = None
-    plane = figures.word_plane(config, snapshots)
+    plane = pages.word_plane(config, snapshots)
     return Course("train", sorted(snapshots), run, plane, timeline)
 
 

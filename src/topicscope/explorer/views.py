@@ -5,7 +5,7 @@ import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from topicscope import figures, report
+from topicscope import pages
 from topicscope.ground import InputError
 
 MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
@@ -17,19 +17,19 @@ class View:
     """Sections with a title and the paragraphs that stand before them."""
 
     title: str
-    sections: list[figures.Section]
+    sections: list[pages.Section]
     intro: list[str] = field(default_factory=list)
     pictures: Path | None = None  # a folder of drawn figures, from which claims have small ones
 
     def fragment(self, start: str = "") -> str:
         """HTML for a page that has the front-end's scripts already. Ids begin with `start`."""
-        return report.sections_html(self.sections, start, self.pictures)
+        return pages.sections_html(self.sections, start, self.pictures)
 
     def page(self) -> str:
         """One file that opens from disk."""
-        return report.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
+        return pages.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
 
-    def figure(self, name: str) -> figures.Figure:
+    def figure(self, name: str) -> pages.Figure:
         found = [figure for section in self.sections for figure in section.figures if figure.name == name]
         if not found:
             raise InputError(f"there is no figure {name!r:.80} in this view any more; reload the page")
@@ -44,7 +44,7 @@ class View:
         figure = self.figure(name)
         if form != "csv":
             return f"{name}.{form}", report.canvas(figure).as_bytes(form)
-        tables = [report.csv_of(panel) for panel in figure.panels]
+        tables = [pages.csv_of(panel) for panel in figure.panels]
         if len(tables) == 1:
             return f"{name}.csv", tables[0].encode()
         stream = io.BytesIO()

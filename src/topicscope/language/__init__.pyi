@@ -3,8 +3,10 @@ from .ablation_rows import AblationRow as AblationRow
 from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,
+    LabelWords as LabelWords,
     assign as assign,
     given_topics as given_topics,
+    label_words as label_words,
     load_topics as load_topics,
 )
 from .attention import CHUNK as CHUNK, tally_attention as tally_attention
@@ -16,6 +18,9 @@ from .commands import (
     timeline as timeline,
 )
 from .configs import (
+    THRESHOLDS as THRESHOLDS,
+    Measurement as Measurement,
+    ModelPass as ModelPass,
     ProbeConfig as ProbeConfig,
     TimelineConfig as TimelineConfig,
     TopicsConfig as TopicsConfig,
@@ -25,7 +30,6 @@ from .configs import (
 from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured, PairContrast as PairContrast
 from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
-from .counting import top_pairs as top_pairs
 from .document_rows import (
     DocumentRow as DocumentRow,
     Piece as Piece,
@@ -49,7 +53,6 @@ from .inputs import (
     model_place as model_place,
 )
 from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
-from .labels import LabelWords as LabelWords, label_words as label_words
 from .losses import (
     NoOutputHead as NoOutputHead,
     Predictor as Predictor,
@@ -58,13 +61,14 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .measurements import THRESHOLDS as THRESHOLDS, Measurement as Measurement, ModelPass as ModelPass
 from .model_files import SEAL as SEAL, model_config as model_config, published_files as published_files
 from .models import (
     LoadedModel as LoadedModel,
     checked as checked,
     load_model as load_model,
     load_tokenizer as load_tokenizer,
+    load_weights as load_weights,
+    quiet as quiet,
 )
 from .probe_rows import (
     CooccurrenceRow as CooccurrenceRow,
@@ -86,16 +90,23 @@ from .state_rows import (
     StateRow as StateRow,
 )
 from .timelines import timeline_of as timeline_of
-from .topic_files import TopicFit as TopicFit
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
+    TopicWorld as TopicWorld,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
+    topic_world as topic_world,
 )
-from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
-from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
-from .topics import Topics as Topics, best as best, read_topics_folder as read_topics_folder
+from .topics import (
+    TopicFit as TopicFit,
+    TopicQuality as TopicQuality,
+    Topics as Topics,
+    best as best,
+    best_of as best_of,
+    choice as choice,
+    read_topics_folder as read_topics_folder,
+)
 from .verdicts import verdict_of as verdict_of
 from .vocabulary import (
     Vocabulary as Vocabulary,
@@ -105,8 +116,8 @@ from .vocabulary import (
     encode as encode,
     read_stop_words as read_stop_words,
     special_tokens as special_tokens,
+    top_pairs as top_pairs,
     whole_words as whole_words,
 )
-from .weights import load_weights as load_weights, quiet as quiet
 from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map
 from .word_measures import unit as unit

@@ -30,9 +30,9 @@ from topicscope.language.ablation_rows import (
     ablation_row,
 )
 from topicscope.language.assignment import Assignment
+from topicscope.language.configs import ModelPass
 from topicscope.language.head_outputs import HeadMeans, changed_heads, heads_of_layers, replacing
 from topicscope.language.losses import NoOutputHead, Predictor, position_losses
-from topicscope.language.measurements import ModelPass
 from topicscope.language.models import LoadedModel
 from topicscope.language.vocabulary import Vocabulary, Window, windows
 

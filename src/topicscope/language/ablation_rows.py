@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
+from topicscope.language.configs import FEWEST_SHUFFLES
 from topicscope.language.controls import FEWEST_DOCUMENTS, Grade
-from topicscope.language.measurements import FEWEST_SHUFFLES
 from topicscope.language.probe_rows import interval_text, short
 from topicscope.measure import Interval, interval, with_intervals
 

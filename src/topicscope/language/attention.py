@@ -16,14 +16,13 @@ from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.attention_tallies import ChunkTally, PartTally
-from topicscope.language.counting import in_shards
 from topicscope.language.documents import DocumentSums
 from topicscope.language.forward import outputs_of, padded
 from topicscope.language.models import LoadedModel
 from topicscope.language.position_pairs import padded_places, pairs_of, slabs, sums_by_relation
 from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD, Relation
 from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
-from topicscope.language.vocabulary import Window, batches, chunks
+from topicscope.language.vocabulary import Window, batches, chunks, in_shards
 from topicscope.measure import Effect, effect
 
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several

@@ -7,32 +7,45 @@ result.moments, result.order, result.answer
 Input is checked before PyTorch and transformers are loaded: what needs them is taken from the room's lazy door.
 """
 
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import TypeVar
 
 from topicscope import language
 from topicscope.ground import (
     Engine,
+    Folder,
     InputError,
+    Kind,
     Progress,
+    afford,
     folders,
+    one_thread,
+    open_folder,
     read_about,
     serial,
     usable_device,
+    watched,
+    write_csv,
 )
-from topicscope.language.assignment import Assignment, assignments_of
-from topicscope.language.command_folders import Out, opened_folder, stored
-from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
+from topicscope.language.assignment import Assignment, LabelWords, assignments_of, label_words, load_topics
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
-from topicscope.language.inputs import find_snapshots
-from topicscope.language.labels import LabelWords
+from topicscope.language.cost import cost_of, settings_that_cost
+from topicscope.language.inputs import check_inputs, find_snapshots
 from topicscope.language.probe_rows import short
 from topicscope.language.probes import PROBE, Probe
-from topicscope.language.text_sources import TextSource, fit_sample
-from topicscope.language.topic_quality import best_of
-from topicscope.language.topics import TOPICS, Topics
-from topicscope.language.vocabulary import read_stop_words, whole_words
+from topicscope.language.topic_fits import Sampler, fit_each
+from topicscope.language.topics import TOPICS, Topics, best_of
+from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
 from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
+
+ANNOUNCED = 10.0  # seconds from which on the estimate is printed
+Out = str | os.PathLike[str] | None
+AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
 
 def fit_corpus(
@@ -43,35 +56,7 @@ def fit_corpus(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Topics:
-    r"""Fit topics to a sample of a corpus: what `topicscope topics` runs.
-
-    Args:
-        config: Corpus, tokenizer, and numbers of topics.
-        out: Folder for the topics; topics that are there are replaced. None: nothing is written.
-        engine: Counts words.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-        yes: Run even if the estimate does not fit into memory or onto the disk.
-
-    Returns:
-        The topics; of several numbers of topics the best, with all of them compared.
-
-    Raises:
-        InputError: Corpus or tokenizer are missing or cannot be read.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tokenizer.save_pretrained(folder)
-        ...     _ = Path(folder, "articles.txt").write_text("\n".join(texts))
-        ...     config = TopicsConfig(f"{folder}/articles.txt", folder, topics=2, iterations=20, stability=False)
-        ...     topics = fit_corpus(config)
-        >>> sorted(sorted(topics.top_words(k, 4)) for k in range(2))
-        [['frog', 'newt', 'pond', 'toad'], ['mozart', 'opera', 'schubert', 'violin']]
-    """
+    """Fit topics to a sample of a corpus: what `topicscope topics` runs."""
     with opened_folder(TOPICS, config, out, progress, yes) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
@@ -246,34 +231,7 @@ def timeline(
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
-    """The cosines between some words of a model (Figure 3): what `topicscope words` runs.
-
-    Args:
-        config: Model and groups of words.
-        out: Folder for the results; words that are there are replaced. None: nothing is written.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-
-    Returns:
-        The cosines.
-
-    Raises:
-        InputError: The model is missing, or its tokenizer does not know a word.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.language import WordsConfig
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = loaded.model.save_pretrained(folder), tokenizer.save_pretrained(folder)
-        ...     words = map_words(WordsConfig(folder, [["frog", "toad"], ["mozart", "opera"]]))
-        >>> words.labels, words.cosine.diagonal().round(6).tolist()
-        (['frog', 'toad', 'mozart', 'opera'], [1.0, 1.0, 1.0, 1.0])
-    """
+    """The cosines between some words of a model (Figure 3): what `topicscope words` runs."""
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)
@@ -286,3 +244,99 @@ def _about(name: str) -> folders.About | None:
         return read_about(name)
     except InputError:
         return None
+
+
+@contextmanager
+def opened_folder(
+    kind: Kind,
+    config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig,
+    out: Out,
+    progress: Progress | None,
+    yes: bool = False,
+) -> Iterator[tuple[Folder | None, Progress]]:
+    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
+
+    So is what does not fit into memory or on the disk, unless `yes`.
+    """
+    check_inputs(config)
+    if not isinstance(config, WordsConfig):
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
+    with (
+        open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
+        watched(progress) as shown,
+    ):
+        yield folder, shown
+
+
+def stored(
+    result: AnyResult,
+    folder: Folder | None,
+    fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
+    names: Sequence[str] = (),
+    labelled: Sequence[LabelWords] = (),
+) -> AnyResult:
+    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
+
+    They are topics-NAME, or topics-1, topics-2, ... where they have no names. Words of labels become tables.
+    """
+    if folder is not None:
+        folder.begin()
+        for number, (fit, topics) in enumerate(fitted, start=1):
+            topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
+        for number, words in enumerate(labelled, start=1):
+            write_csv(folder.file(f"label-words-{number}.csv"), words.records())
+        result.write(folder)
+    return result
+
+
+class TextSource:
+    """The text, stop words and topics of a probe or a timeline."""
+
+    def __init__(self, config: ProbeConfig | TimelineConfig, engine: Engine, progress: Progress) -> None:
+        self.config, self.engine, self.progress = config, engine, progress
+        self.fitted: list[tuple[TopicsConfig, Topics]] = []
+        self.stop_words = read_stop_words(config.stop_words)
+        self.corpus = Corpus(config.corpus, config.text_field, config.split_text, label_field=config.label_field)
+        progress("reading the corpus")
+        # the documents of the attention pass: another sample than that of the topics, so another seed
+        drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
+        self.places, documents = [place for place, _ in drawn], [document for _, document in drawn]
+        self.texts = [document.text for document in documents]
+        self.labels = [document.label for document in documents] if config.label_field is not None else []
+
+    def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | LabelWords | Assignment:
+        """The labels of the corpus or given topics where there are some, else fitted ones."""
+        if self.config.label_field is not None:
+            self.progress("reading the corpus")
+            documents = self.corpus.sample_documents(self.config.max_documents, self.config.seed)
+            texts, labels = zip(*documents, strict=True)
+            name, engine = self.config.label_field, self.engine
+            with self.corpus.blamed():
+                return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
+        if self.config.topics_from is not None:
+            self.progress("reading the topics")
+            return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)
+        fit = topics_config(self.config, tokenizer)
+        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)[0]))
+        return self.fitted[-1][1]
+
+
+def fit_sample(
+    corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
+) -> list[Topics]:
+    """One fit for every number of topics, fewest first."""
+    progress("reading the corpus")
+    how = Sampler(config.backend, config.iterations, 1, config.seed)
+    texts = corpus.sample(config.max_documents, config.seed)
+    with one_thread(), corpus.blamed():
+        fits = fit_each(
+            texts,
+            vocabulary,
+            sorted(set(config.topics)),
+            how,
+            min_documents=config.min_documents,
+            stability=config.stability,
+            engine=engine,
+            progress=progress,
+        )
+    return [replace(topics, fit=replace(topics.fit, corpus=corpus.summary())) for topics in fits]

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from topicscope.language.measurements import SIGNIFICANT
+from topicscope.language.configs import SIGNIFICANT
 from topicscope.measure import Effect, Interval, interval
 
 Grade = Literal["yes", "unsure", "no", "off"]

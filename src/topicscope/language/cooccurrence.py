@@ -6,17 +6,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, Stream, generator
-from topicscope.language.assignment import Assignment
+from topicscope.language.assignment import Assignment, LabelWords
 from topicscope.language.attention_tallies import PartTally
+from topicscope.language.configs import Measurement
 from topicscope.language.controls import PairContrast
-from topicscope.language.counting import top_pairs, word_documents
-from topicscope.language.labels import LabelWords
-from topicscope.language.measurements import Measurement
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import CooccurrenceRow, ProbeRow
 from topicscope.language.relations import PairRelation
 from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary
+from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
 from topicscope.measure import Effect, interval
 
 MOST_PAIRS = 100_000  # that are counted for given topics

@@ -12,8 +12,7 @@ from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
 from topicscope.language.ablation_rows import DRAWS, LENGTH, PASSES, ablated_documents
-from topicscope.language.config_types import TextConfig
-from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig
+from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
 from topicscope.language.document_rows import LOSS_TOKENS, MOST_LOSSES
 from topicscope.language.inputs import find_snapshots, model_place
@@ -185,22 +184,7 @@ def document_cost(config: ProbeConfig, model: ModelSize) -> Cost:
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    r"""What a fit, a probe or a timeline will take, from settings and sizes of files alone.
-
-    Args:
-        config: The settings.
-
-    Returns:
-        Memory and disk in bytes, and seconds.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "articles.txt").write_text("frog toad\n" * 1000)
-        ...     cost = cost_of(TopicsConfig(f"{folder}/articles.txt", "bert-base-uncased"))
-        >>> 0 < cost.memory < 1e10, cost.seconds > 0
-        (True, True)
-    """
+    """What a fit, a probe or a timeline will take, from settings and sizes of files alone."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
@@ -236,21 +220,7 @@ def added(fit: Cost, passes: Sequence[Cost], held: float) -> Cost:
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    r"""The settings that drive the estimate, as a text for error messages.
-
-    Args:
-        config: The settings.
-
-    Returns:
-        Settings with their values.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "articles.txt").write_text("frog toad\n" * 1000)
-        ...     settings_that_cost(TopicsConfig(f"{folder}/articles.txt", "bert-base-uncased", topics=5000))
-        'topics 5000'
-    """
+    """The settings that drive the estimate, as a text for error messages."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Int
 
 from topicscope.ground import Progress
+from topicscope.language.configs import Measurement
 from topicscope.language.label_rows import LabelRow
-from topicscope.language.measurements import Measurement
 from topicscope.language.mixtures import Tokens, bags_of_words
 from topicscope.language.models import LoadedModel
 from topicscope.language.states import StateTally

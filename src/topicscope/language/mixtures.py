@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
-from topicscope.language.assignment import Assignment
-from topicscope.language.labels import LabelWords
+from topicscope.language.assignment import Assignment, LabelWords
 from topicscope.language.state_rows import SPOTS, MixtureScore
 from topicscope.language.states import DocumentStates
 from topicscope.language.topics import Topics

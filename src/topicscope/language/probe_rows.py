@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from topicscope.language.configs import SIGNIFICANT
 from topicscope.language.controls import PairContrast
-from topicscope.language.measurements import SIGNIFICANT
 from topicscope.measure import Effect, Interval, with_intervals
 
 

@@ -28,11 +28,10 @@ from topicscope.ground import (
 )
 from topicscope.language.ablation_rows import AblationRow, ablation_sentences
 from topicscope.language.answers import ModelVerdict
-from topicscope.language.configs import ProbeConfig
+from topicscope.language.configs import Measurement, ProbeConfig
 from topicscope.language.document_rows import DocumentRow, ShownDocument
 from topicscope.language.head_order import heads_sentence, topical_places
 from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
-from topicscope.language.measurements import Measurement
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, place, short
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import columns

@@ -14,20 +14,26 @@ import numpy as np
 
 from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
 from topicscope.language.ablation import ablate
-from topicscope.language.assignment import Assignment, assignments_of, load_topics
+from topicscope.language.assignment import Assignment, LabelWords, assignments_of, load_topics
 from topicscope.language.attention import (
     Parts,
     attention_effect,
     tally_attention,
 )
+from topicscope.language.configs import Measurement
 from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.copies import large_text_note, originals
-from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
+from topicscope.language.documents import (
+    DocumentSums,
+    DocumentTopics,
+    document_losses,
+    document_rows,
+    large_text_note,
+    most_words,
+    originals,
+)
 from topicscope.language.forward import word_vectors
 from topicscope.language.heads import head_rows
-from topicscope.language.labels import LabelWords
 from topicscope.language.losses import predictor_of
-from topicscope.language.measurements import Measurement
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe

@@ -14,12 +14,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Progress, Stream, generator
-from topicscope.language.assignment import Assignment
-from topicscope.language.copies import Originals, copies_note, drawn_halves, once
+from topicscope.language.assignment import Assignment, LabelWords
+from topicscope.language.configs import Measurement
+from topicscope.language.documents import Originals, copies_note, drawn_halves, once
 from topicscope.language.label_probing import LabelTargets, label_rows, label_targets
 from topicscope.language.label_rows import LabelRow
-from topicscope.language.labels import LabelWords
-from topicscope.language.measurements import Measurement
 from topicscope.language.mixtures import Targets, mixture_scores, targets_of
 from topicscope.language.models import LoadedModel
 from topicscope.language.relations import PairRelation

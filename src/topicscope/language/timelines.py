@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from topicscope.ground import Engine, InputError, Progress, repeatable, serial, silent
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import attention_effect, matched_attention, tally_attention
+from topicscope.language.configs import ModelPass
 from topicscope.language.forward import word_vectors
-from topicscope.language.measurements import ModelPass
 from topicscope.language.models import LoadedModel, load_model
 from topicscope.language.relations import TopicRelation
 from topicscope.language.vocabulary import Vocabulary, whole_words, windows

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from topicscope.language.answers import ORDER, Answer, CheckRow, ModelVerdict, best
+from topicscope.language.configs import Measurement
 from topicscope.language.controls import (
     ATTENTION_WORTH,
     CONTROLS,
@@ -27,7 +28,6 @@ from topicscope.language.controls import (
     checks_of,
     too_few,
 )
-from topicscope.language.measurements import Measurement
 from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, MeasuredRow, ProbeRow, place, topical_heads
 from topicscope.language.state_rows import StateRow
 from topicscope.measure import corrected_p
