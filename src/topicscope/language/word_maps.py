@@ -52,7 +52,7 @@ class WordMap(Result):
 
     @functools.cached_property
     def separation(self) -> Separation:
-        """Whether words of one group are more alike than words of two; the rule is in `measure/groups.py`."""
+        """Whether words of one group are more alike than words of two; the rule is in `measure/effects.py`."""
         return separation(self.cosine, np.array(self.groups))
 
     def means(self) -> tuple[float, float]:
