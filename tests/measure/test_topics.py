@@ -19,7 +19,7 @@ from topicscope.measure import (
     nearest_topics,
     topic_map,
 )
-from topicscope.measure.topics import EPSILON, FOLDS, PRIOR_WORDS, fold_in, halves
+from topicscope.measure.topics import EM_STEPS, EPSILON, PRIOR_WORDS, fold_in, halves
 
 
 def documents_of(seed: int, words: int, count: int = 12, longest: int = 25) -> list[np.ndarray]:
@@ -102,7 +102,7 @@ def folded_by_loop(words: list[int], probability: np.ndarray, shares: np.ndarray
     """EM, word by word and topic by topic."""
     topics, total = len(probability), shares.sum()
     theta = [share / total for share in shares]
-    for _ in range(FOLDS):
+    for _ in range(EM_STEPS):
         weight = [PRIOR_WORDS * share / total for share in shares]
         for word in words:
             likelihood = sum(theta[k] * probability[k, word] for k in range(topics))
