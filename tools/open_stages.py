@@ -27,7 +27,7 @@ from topicscope.theory import (
     third_act_time,
 )
 from topicscope.theory.clocks import embedding_clock
-from topicscope.theory.third_act import SHOWS
+from topicscope.theory.growth import SHOWS
 from topicscope.world import Masking
 
 SMALL = (World(4, 3, 2), World(5, 4, 2), World(6, 3, 3))

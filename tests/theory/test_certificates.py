@@ -19,7 +19,6 @@ from topicscope.theory import (
     attention_loss,
     best_attention,
     certificates,
-    certify_optima as optima,
     diagonal_value_matrix,
     random_member,
     theorem2,
@@ -27,7 +26,7 @@ from topicscope.theory import (
     theorem5,
     verify,
 )
-from topicscope.theory.certify_optima import EXACT
+from topicscope.theory.certificates import EXACT
 
 S = Setting.of(5, 4, 2)
 KINDS: tuple[ValueMatrix, ...] = ("blocks", "diagonal")
@@ -52,11 +51,11 @@ def test_all_certificates_that_should_hold_do() -> None:
 def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
     matrix = theorem2(s).matrix()
     found = [
-        optima.symmetry_is_enumeration(s),
-        optima.gradient_vanishes(s, "Theorem 2", matrix),
-        optima.gradient_vanishes(s, "the diagonal", diagonal_value_matrix(s.topic_model, s.masking)),
-        optima.family_is_flat(s),
-        *optima.theorem1_family(s),
+        certificates.symmetry_is_enumeration(s),
+        certificates.gradient_vanishes(s, "Theorem 2", matrix),
+        certificates.gradient_vanishes(s, "the diagonal", diagonal_value_matrix(s.topic_model, s.masking)),
+        certificates.family_is_flat(s),
+        *certificates.theorem1_family(s),
         *certificates.attention_entries_are_exact(s),
     ]
     if s.v > 1:
@@ -70,33 +69,37 @@ def test_exact_claims_hold_at_machine_precision_everywhere(s: Setting) -> None:
 def test_theorem_2_is_the_pseudo_inverse_and_of_least_norm_everywhere(s: Setting) -> None:
     assume(s.tau < s.T)
     assert (
-        optima.theorem2_is_pseudo_inverse(theorem2(s)).error < 1e-10
+        certificates.theorem2_is_pseudo_inverse(theorem2(s)).error < 1e-10
     )  # the pseudo-inverse's own rounding, which grows as p_m goes to 0 or 1
-    assert optima.theorem2_is_least_norm(theorem2(s), members=20).holds
-    assert optima.outside_costs_more(s).holds
+    assert certificates.theorem2_is_least_norm(theorem2(s), members=20).holds
+    assert certificates.outside_costs_more(s).holds
 
 
 DISTURBED: dict[str, Callable[[], Certificate]] = {
-    "pseudo-inverse, same topic": lambda: optima.theorem2_is_pseudo_inverse(disturbed(theorem2(S), "same_topic")),
-    "pseudo-inverse, different topic": lambda: optima.theorem2_is_pseudo_inverse(
+    "pseudo-inverse, same topic": lambda: certificates.theorem2_is_pseudo_inverse(disturbed(theorem2(S), "same_topic")),
+    "pseudo-inverse, different topic": lambda: certificates.theorem2_is_pseudo_inverse(
         disturbed(theorem2(S), "different_topic")
     ),
-    "pseudo-inverse, mask column": lambda: optima.theorem2_is_pseudo_inverse(disturbed(theorem2(S), "mask_column")),
-    "least norm": lambda: optima.theorem2_is_least_norm(disturbed(theorem2(S), "mask_column"), members=20),
-    "ridge": lambda: optima.ridge_converges(disturbed(theorem2(S), "same_topic")),
-    "gradient at Theorem 2": lambda: optima.gradient_vanishes(S, "", 1.001 * theorem2(S).matrix()),
-    "gradient at the diagonal": lambda: optima.gradient_vanishes(
+    "pseudo-inverse, mask column": lambda: certificates.theorem2_is_pseudo_inverse(
+        disturbed(theorem2(S), "mask_column")
+    ),
+    "least norm": lambda: certificates.theorem2_is_least_norm(disturbed(theorem2(S), "mask_column"), members=20),
+    "ridge": lambda: certificates.ridge_converges(disturbed(theorem2(S), "same_topic")),
+    "gradient at Theorem 2": lambda: certificates.gradient_vanishes(S, "", 1.001 * theorem2(S).matrix()),
+    "gradient at the diagonal": lambda: certificates.gradient_vanishes(
         S, "", 1.001 * diagonal_value_matrix(S.topic_model, S.masking)
     ),
-    "gradient at a member": lambda: optima.gradient_vanishes(S, "", 1.001 * random_member(S, np.random.default_rng(0))),
-    "flat family": lambda: optima.family_is_flat(S, disturb=1.001),
-    "Theorem 1, flat": lambda: optima.theorem1_family(S, bias_scale=1.001)[0],
-    "Theorem 1, gradient": lambda: optima.theorem1_family(S, bias_scale=1.001)[1],
+    "gradient at a member": lambda: certificates.gradient_vanishes(
+        S, "", 1.001 * random_member(S, np.random.default_rng(0))
+    ),
+    "flat family": lambda: certificates.family_is_flat(S, disturb=1.001),
+    "Theorem 1, flat": lambda: certificates.theorem1_family(S, bias_scale=1.001)[0],
+    "Theorem 1, gradient": lambda: certificates.theorem1_family(S, bias_scale=1.001)[1],
     "attention, blocks": lambda: certificates.attention_entries_are_exact(S, scale=1.001)[0],
     "attention, diagonal": lambda: certificates.attention_entries_are_exact(S, scale=1.001)[1],
-    "symmetry": lambda: optima.symmetry_is_enumeration(S, scale=1.001),
-    "outside costs more": lambda: optima.outside_costs_more(S, scale=1.001),
-    "Theorem 1, realised": lambda: optima.theorem1_family(S, embedding_scale=1.001)[2],
+    "symmetry": lambda: certificates.symmetry_is_enumeration(S, scale=1.001),
+    "outside costs more": lambda: certificates.outside_costs_more(S, scale=1.001),
+    "Theorem 1, realised": lambda: certificates.theorem1_family(S, embedding_scale=1.001)[2],
     "Remark 5": lambda: certificates.remark5(S, disturb=1.001)[0],
     "asymptotic, blocks": lambda: certificates.asymptotic_approach("blocks", scale=1.001),
     "asymptotic, diagonal": lambda: certificates.asymptotic_approach("diagonal", scale=1.001),
@@ -116,12 +119,12 @@ def times(optimum: Theorem2, factor: float) -> Theorem2:
 def test_errors_measure_how_far_a_formula_is_off() -> None:
     optimum, matrix, alike = theorem2(S), theorem2(S).matrix(), 1 - 1 / 8
     errors = [
-        (optima.theorem2_is_pseudo_inverse(times(optimum, 1.5)), 0.5),  # relative to the largest entry
-        (optima.theorem2_is_least_norm(times(optimum, 1e4), members=5), 1.0),  # the cosine of an angle of zero
-        (optima.gradient_vanishes(S, "", np.zeros_like(matrix)), 1.0),  # in units of the gradient at zero
-        (optima.gradient_vanishes(S, "", 3 * matrix), 2.0),  # which is linear
-        (optima.family_is_flat(S, disturb=0.0), 1 - alike),  # no prediction at all costs 1
-        (optima.ridge_converges(times(optimum, 2.0)), 1.0),  # what does not fall has the exponent 0
+        (certificates.theorem2_is_pseudo_inverse(times(optimum, 1.5)), 0.5),  # relative to the largest entry
+        (certificates.theorem2_is_least_norm(times(optimum, 1e4), members=5), 1.0),  # the cosine of an angle of zero
+        (certificates.gradient_vanishes(S, "", np.zeros_like(matrix)), 1.0),  # in units of the gradient at zero
+        (certificates.gradient_vanishes(S, "", 3 * matrix), 2.0),  # which is linear
+        (certificates.family_is_flat(S, disturb=0.0), 1 - alike),  # no prediction at all costs 1
+        (certificates.ridge_converges(times(optimum, 2.0)), 1.0),  # what does not fall has the exponent 0
     ]
     for certificate, error in errors:
         assert not certificate.holds
@@ -161,9 +164,9 @@ def test_claims_need_not_hold_where_the_assumptions_fail() -> None:
         assert "strained: topics_per_document = 3 is not large" in beyond.note
         assert held.error == 0
     whole = Setting.of(4, 3, 4)  # a single document does not tell topics apart
-    found = optima.theorem2_is_pseudo_inverse(theorem2(whole)), optima.outside_costs_more(whole)
+    found = certificates.theorem2_is_pseudo_inverse(theorem2(whole)), certificates.outside_costs_more(whole)
     assert not any(certificate.should_hold for certificate in found)
-    assert optima.outside_costs_more(S).should_hold
+    assert certificates.outside_costs_more(S).should_hold
 
 
 def test_bounds_that_do_not_hold_are_found_out() -> None:

@@ -11,13 +11,13 @@ from topicscope.theory import (
     Growth,
     MaskForce,
     Setting,
-    certify_dynamics as claims,
+    certify_worlds as claims,
     contrast_force,
     mask_force,
     theorem2,
 )
-from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.shares import dirichlet_shares, fixed_shares, listed_shares
+from topicscope.theory.certificates import Certificate
+from topicscope.theory.forces import dirichlet_shares, fixed_shares, listed_shares
 from topicscope.world import Masking
 
 S = Setting.of(5, 4, 2)

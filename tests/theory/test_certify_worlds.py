@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from topicscope.theory import Setting, certify_worlds as worlds, first_stage_rates, group_rates
-from topicscope.theory.certify_optima import Certificate
+from topicscope.theory.certificates import Certificate
 from topicscope.theory.dense_optimum import shown_by
 from topicscope.theory.document_moments import (
     WEIGHTINGS,

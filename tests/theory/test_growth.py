@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from tests.theory.test_forces import instead_of
 from topicscope.ground import InputError
 from topicscope.theory import Growth, SmallWorld, score_force, topic_contrasts
-from topicscope.theory.certify_dynamics import every_order
+from topicscope.theory.certify_worlds import every_order
 from topicscope.world import Dirichlet, Fixed, Given, Groups, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)

@@ -18,8 +18,7 @@ from topicscope.ground import InputError, refuse
 from topicscope.theory.dense_optimum import DenseOptimum, WordTopics, dense_optimum, topic_basis
 from topicscope.theory.document_moments import WEIGHTINGS, Length, Weighting, length_weights
 from topicscope.theory.setting import K_FROM, NO_K
-from topicscope.theory.symmetric_optimum import SymmetricOptimum, symmetric_optimum
-from topicscope.theory.value_optimum import OptimumSettings
+from topicscope.theory.value_optimum import OptimumSettings, SymmetricOptimum, symmetric_optimum
 from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, checked_moments, checked_word_topics
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes

@@ -26,9 +26,8 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator
 from topicscope.theory.enumeration import SmallWorld
-from topicscope.theory.forces import Loss, contrast_force
+from topicscope.theory.forces import SAME, Loss, contrast_force, listed_shares, topic_shares
 from topicscope.theory.setting import Setting
-from topicscope.theory.shares import SAME, listed_shares, topic_shares
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
 if TYPE_CHECKING:

@@ -172,7 +172,7 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
     return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 
 
-def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
+def random_gram(setting: Setting, rng: np.random.Generator) -> Matrix:
     """A realisable E (symmetric, positive semi-definite) with random u >= 0 and a random inner part R'R.
 
     E = u z z' + c3 blocks(1/v) + C R'R C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
