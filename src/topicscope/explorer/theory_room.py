@@ -7,13 +7,28 @@ so that a slow one does not keep the others waiting, and one that does not chang
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
 from topicscope.explorer.views import View
-from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
+from topicscope.ground import (
+    Config,
+    Count,
+    InputError,
+    PositiveRate,
+    Probability,
+    Rate,
+    Text,
+    Width,
+    parsed,
+    require,
+    section,
+)
+
+if TYPE_CHECKING:
+    from topicscope.explorer.notebook import TheoryBench
 
 EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
 PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
@@ -276,3 +291,26 @@ def whole_view(asked: Question) -> View:
     settings = ", ".join(f"{name} {value}" for name, value in given.items())
     sections = [section for name in PARTS for section in part_view(name, asked).sections]
     return View("Theory", sections, [f"What theory says of one setting: {settings}."])
+
+
+def explore_theory(**settings: Any) -> "TheoryBench":
+    """Theory under sliders in a notebook.
+
+    Args:
+        **settings: Where the sliders start, by the names of the explorer's controls: topics, words_per_topic, ...
+
+    Returns:
+        A widget; its `config` is the `RunConfig` of the sliders.
+
+    Raises:
+        InputError: A setting is unknown or out of range, or the extra `notebook` is not installed.
+
+    Example:
+        >>> explore_theory(topics=4, words_per_topic=3).config.topic_model.topics
+        4
+    """
+    asked = Question.of(settings)
+    require(("anywidget", "ipywidgets"), "theory under sliders")
+    from topicscope.explorer.notebook import TheoryBench
+
+    return TheoryBench(asked)

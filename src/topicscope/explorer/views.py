@@ -1,12 +1,16 @@
-"""What a room shows: sections of `figures`, as HTML for the open page, as a page to keep, as pictures and numbers."""
+"""What a room shows: sections as HTML for the open page, as a page to keep, as pictures and numbers."""
 
 import io
 import zipfile
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from topicscope import pages
-from topicscope.ground import InputError
+from topicscope.explorer.workspace import Place, written
+from topicscope.ground import InputError, shown
+from topicscope.reading import read
 
 MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
 FORMS = ("png", "svg", "csv")  # in which figures are kept
@@ -43,7 +47,7 @@ class View:
         """
         figure = self.figure(name)
         if form != "csv":
-            return f"{name}.{form}", report.canvas(figure).as_bytes(form)
+            return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
         tables = [pages.csv_of(panel) for panel in figure.panels]
         if len(tables) == 1:
             return f"{name}.csv", tables[0].encode()
@@ -52,3 +56,19 @@ class View:
             for number, table in enumerate(tables, start=1):
                 archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), table)
         return f"{name}.zip", stream.getvalue()
+
+
+def folder_view(place: Place) -> View:
+    result = read_again(place)
+    sections: list[pages.Section] = result.sections()
+    return View(f"topicscope {place.kind}: {shown(place.name)}", sections, result.intro())
+
+
+def read_again(place: Place) -> Any:
+    """What a folder holds. It is kept until the folder is written anew, or others are asked for."""
+    return _result(place, written(place.path))
+
+
+@lru_cache(maxsize=8)
+def _result(place: Place, _written: float) -> Any:
+    return read(place.path)
