@@ -15,8 +15,8 @@ import numpy as np
 from topicscope.paper.small_start import WIDTH, contrasts
 from topicscope.paper.stage_flows import World
 from topicscope.theory import (
-    Course,
     Population,
+    Trajectory,
     escape_rate,
     gaussian_start,
     gradient_flow,
@@ -39,7 +39,7 @@ def third_act(world: World, scale: float, seed: int) -> str:
     said = third_act_time(growth, width, scale)
     assert said is not None
 
-    def shows(course: Course) -> bool:
+    def shows(course: Trajectory) -> bool:
         return float(np.linalg.norm(course.end["value"][:, 1:] @ within)) >= SHOWS
 
     longest = 0.1 / escape_rate(growth, width)
@@ -82,7 +82,7 @@ def cross_entropy(world: World, scale: float, seed: int) -> str:
     )
 
 
-def between(course: Course, i: int, time: float) -> np.ndarray:
+def between(course: Trajectory, i: int, time: float) -> np.ndarray:
     """W_V at a time, by a straight line between two steps."""
     i = min(max(i, 1), len(course.times) - 1)
     while course.times[i - 1] > time:

@@ -10,10 +10,10 @@ import pytest
 from tests.theory.test_growth import best_value, fixed
 from topicscope import InputError
 from topicscope.theory import (
-    Course,
     Growth,
     Loss,
     Population,
+    Trajectory,
     curvature,
     descent,
     escape_rate,
@@ -153,7 +153,7 @@ def test_second_plateau_of_a_small_world() -> None:
 
 def test_a_number_is_reached_between_two_steps() -> None:
     """The square of the norm is t^3: a cubic is exact."""
-    course = Course([0.0, 1.0, 3.0], [1.0] * 3)
+    course = Trajectory([0.0, 1.0, 3.0], [1.0] * 3)
     course.squares["key"], course.slopes["key"] = [0.0, 1.0, 27.0], [0.0, 3.0, 27.0]
     assert course.reaches("key", math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
     assert course.half_way("key", 2 * math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
@@ -163,7 +163,7 @@ def test_a_number_is_reached_between_two_steps() -> None:
 
 
 def test_the_slowest_step_after_a_time() -> None:
-    course = Course([0.0, 1.0, 2.0, 3.0, 4.0], [1.0] * 5, [5.0, 1.0, 4.0, 2.0, 3.0])
+    course = Trajectory([0.0, 1.0, 2.0, 3.0, 4.0], [1.0] * 5, [5.0, 1.0, 4.0, 2.0, 3.0])
     assert [course.slowest(), course.slowest(1.5), course.slowest(3.5)] == [1, 3, 4]
     with pytest.raises(InputError, match="the flow ended at 4"):
         course.slowest(5.0)

@@ -12,10 +12,10 @@ from scipy.integrate import quad
 from tests.theory.test_forces import instead_of
 from tests.theory.test_growth import best_value, fixed
 from topicscope.theory import (
-    Course,
     Growth,
     Population,
     SmallWorld,
+    Trajectory,
     escape_rate,
     gaussian_start,
     gradient_flow,
@@ -124,7 +124,7 @@ def test_flows_have_their_third_act_then(scale: float) -> None:
     within, said = np.kron(np.eye(4), np.eye(3) - 1 / 3), third_act_time(growth, 13, scale)
     assert said is not None
 
-    def shows(course: Course) -> bool:
+    def shows(course: Trajectory) -> bool:
         return float(np.linalg.norm(course.end["value"][:, 1:] @ within)) >= SHOWS
 
     population = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())

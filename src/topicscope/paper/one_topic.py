@@ -15,7 +15,7 @@ from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of
 from topicscope.paper.stage_flows import World
-from topicscope.theory import Course, gradient_flow
+from topicscope.theory import Trajectory, gradient_flow
 
 WORLD = World(4, 3, 1)
 SCALES = tuple(0.15 / 2**i for i in range(6))
@@ -42,7 +42,7 @@ class Found:
     force: float  # sigma of tau = 1 over that of tau = 2
 
 
-def left(course: Course) -> float:
+def left(course: Trajectory) -> float:
     """When the loss is below its first plateau, between two steps by a straight line."""
     losses, level = np.array(course.losses), 1 - 1 / WORLD.v - DROP
     below = np.flatnonzero(losses <= level)

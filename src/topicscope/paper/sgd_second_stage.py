@@ -11,7 +11,6 @@ from topicscope import training
 from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, Scale, train_many, verdict
 from topicscope.paper.stage_flows import World, key_law
-from topicscope.theory import Weights
 
 CLOSE = 0.2
 """How far the measured step may be from the predicted one, as a share."""
@@ -79,8 +78,8 @@ def measure(context: Context) -> Found:
 
 def course(setting: Setting, run: training.Run) -> Course:
     growth = setting.world.growth()
-    start = Weights(*(run.snapshots[0][part].astype(float) for part in Weights._fields))
-    half = growth.half_time(setting.width, growth.realised_start(start.key, start.query))
+    start = {part: run.snapshots[0][part].astype(float) for part in ("value", "key", "query")}
+    half = growth.half_time(setting.width, growth.realised_start(start["key"], start["query"]))
     norm = run.metrics["norm_key"]
     law = key_law(growth, start, setting.rate * np.arange(len(norm)))
     return Course(norm.tolist(), law, half / setting.rate, run.metrics["norm_value"].tolist())

@@ -17,7 +17,7 @@ from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of
 from topicscope.paper.stage_flows import World
-from topicscope.theory import Course, Setting, Weights, dynamics, gaussian_start, gradient_flow, word_tables
+from topicscope.theory import NamedWeights, Setting, Trajectory, dynamics, gaussian_start, gradient_flow, word_tables
 from topicscope.world import Masking
 
 WORLD, WIDTH = World(4, 3, 2), 60
@@ -60,7 +60,7 @@ class Found:
     laws: dict[float, Law]
 
 
-def contrasts(weights: Weights) -> tuple[float, float]:
+def contrasts(weights: NamedWeights) -> tuple[float, float]:
     """Mean eigenvalues on topic contrasts: of W_E' W_V W_E times k, and of the scores."""
     tables = word_tables(weights)
 
@@ -88,7 +88,7 @@ def escape(scale: float, seed: int) -> Escape:
     quarter = WORLD.growth().l_star / 4
     seen: list[tuple[float, float]] = []
 
-    def there(course: Course) -> bool:
+    def there(course: Trajectory) -> bool:
         if len(seen) < len(course.times):  # a step that is tried again is asked about twice
             seen.append(contrasts(course.end))
         return seen[-1][1] >= quarter

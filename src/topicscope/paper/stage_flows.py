@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.paper.experiment import Context, Scale
-from topicscope.theory import Growth, Population, Weights, gaussian_start, gradient_flow, optimum
+from topicscope.theory import Growth, NamedWeights, Population, gaussian_start, gradient_flow, optimum
 from topicscope.world import Fixed, Masking, TopicModel
 
 GROUP = "stage flows"
@@ -56,7 +56,7 @@ class World(NamedTuple):
     def growth(self) -> Growth:
         return Growth.of(self.topic_model, self.prior)
 
-    def start(self, scale: float, seed: int) -> Weights:
+    def start(self, scale: float, seed: int) -> NamedWeights:
         return gaussian_start(self.width, self.width, scale, seed)
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ class FirstStage:
         return float(brentq(lambda time: self.norm(time) - half, 0.0, self.end, xtol=1e-9 * self.end))
 
 
-def key_law(growth: Growth, start: Weights, times: Float[np.ndarray, " n"]) -> list[float]:
+def key_law(growth: Growth, start: NamedWeights, times: Float[np.ndarray, " n"]) -> list[float]:
     """|W_K(t)|: the part in topic contrasts that W_K and W_Q share grows as the law says, the rest stands still."""
     width, first = len(start["key"]), growth.realised_start(start["key"], start["query"])
     grows = np.sqrt(width) * (growth.topics - 1)

@@ -51,7 +51,7 @@ from topicscope.theory.forces import (
     topic_contrasts,
     topic_shares,
 )
-from topicscope.theory.gradient_flow import Course, curvature, descent, gradient_flow
+from topicscope.theory.gradient_flow import Trajectory, curvature, descent, gradient_flow
 from topicscope.theory.growth import Growth, escape_rate, third_act_time
 from topicscope.theory.landscapes import (
     AttentionLandscape,
@@ -65,8 +65,8 @@ from topicscope.theory.landscapes import (
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import (
+    NamedWeights,
     Population,
-    Weights,
     WordTables,
     enumerated_loss,
     gaussian_start,
@@ -105,7 +105,6 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
-    "Course",
     "DenseOptimum",
     "DocumentMoments",
     "Dynamics",
@@ -120,6 +119,7 @@ __all__ = [
     "MaskForce",
     "Membership",
     "Mode",
+    "NamedWeights",
     "NoFloor",
     "Optimizer",
     "Optimum",
@@ -138,12 +138,12 @@ __all__ = [
     "Theorem5",
     "TopicShares",
     "Training",
+    "Trajectory",
     "UniformOptimum",
     "ValueMatrix",
     "ValueOptimum",
     "ValueStage",
     "Weighting",
-    "Weights",
     "WordTables",
     "adam_clock",
     "assumptions",

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, Progress, refuse, silent
-from topicscope.theory.population import Population, Weights
+from topicscope.theory.population import NamedWeights, Population
 
 TOLERANCE = 1e-4
 """Error of a step, as a share of the norm of each block of matrices."""
@@ -33,7 +33,7 @@ MOST_STAGES = 200
 
 
 @dataclass
-class Course:
+class Trajectory:
     """A flow of weights in time. Every list has one entry per step.
 
     Attributes:
@@ -42,7 +42,7 @@ class Course:
         speeds: Norm of the gradient.
         squares: Squared Frobenius norms of each matrix.
         slopes: Their slopes in time.
-        states: Weights of every step, or only of the last.
+        states: NamedWeights of every step, or only of the last.
         gradients: Number of gradients computed.
 
     Example:
@@ -54,10 +54,10 @@ class Course:
     speeds: list[float] = field(default_factory=list)
     squares: dict[str, list[float]] = field(default_factory=dict)
     slopes: dict[str, list[float]] = field(default_factory=dict)
-    states: list[Weights] = field(default_factory=list)
+    states: list[NamedWeights] = field(default_factory=list)
     gradients: int = 0
 
-    def add(self, time: float, loss: float, weights: Weights, speed: Weights, keep: bool) -> None:
+    def add(self, time: float, loss: float, weights: NamedWeights, speed: NamedWeights, keep: bool) -> None:
         self.times.append(time)
         self.losses.append(loss)
         self.speeds.append(math.sqrt(sum(float(np.vdot(part, part)) for part in speed.values())))
@@ -73,7 +73,7 @@ class Course:
         return np.sqrt(self.squares[part])
 
     @property
-    def end(self) -> Weights:
+    def end(self) -> NamedWeights:
         return self.states[-1]
 
     def reaches(self, part: str, norm: float) -> float:
@@ -109,7 +109,7 @@ def crossing(low: float, high: float, slope_low: float, slope_high: float, level
     return right
 
 
-class Stages(NamedTuple):
+class StepCoefficients(NamedTuple):
     """Coefficients of a Chebyshev step of s gradients, from the second on."""
 
     first: float
@@ -120,7 +120,7 @@ class Stages(NamedTuple):
 
 
 @functools.cache
-def stages(s: int) -> Stages:
+def stages(s: int) -> StepCoefficients:
     """Second-order Runge-Kutta-Chebyshev with damping 2/13."""
     w0 = 1 + 2 / (13 * s * s)
     t, dt, ddt = [1.0, w0], [0.0, 1.0], [0.0, 0.0]
@@ -133,7 +133,7 @@ def stages(s: int) -> Stages:
     a = [1 - b[j] * t[j] for j in range(s + 1)]
     steps = range(2, s + 1)
     mu_step = [2 * b[j] * w1 / b[j - 1] for j in steps]
-    return Stages(
+    return StepCoefficients(
         b[1] * w1,
         [2 * b[j] * w0 / b[j - 1] for j in steps],
         [-b[j] / b[j - 2] for j in steps],
@@ -142,21 +142,21 @@ def stages(s: int) -> Stages:
     )
 
 
-def flat(weights: Weights) -> Float[np.ndarray, " n"]:
+def flat(weights: NamedWeights) -> Float[np.ndarray, " n"]:
     return np.concatenate([part.ravel() for part in weights.values()]).astype(float)
 
 
 class Flow:
     """The weights as one vector, its velocity, and one step."""
 
-    def __init__(self, population: Population, start: Weights, tolerance: float) -> None:
+    def __init__(self, population: Population, start: NamedWeights, tolerance: float) -> None:
         self.population, self.tolerance = population, tolerance
         self.shapes = {name: part.shape for name, part in start.items()}
         self.cuts = np.cumsum([part.size for part in start.values()])[:-1]
         self.gradients = 0
         self.direction: Float[np.ndarray, " n"] | None = None  # of the largest eigenvalue
 
-    def weights(self, vector: Float[np.ndarray, " n"]) -> Weights:
+    def weights(self, vector: Float[np.ndarray, " n"]) -> NamedWeights:
         parts = zip(self.shapes.items(), np.split(vector, self.cuts), strict=True)
         return {name: part.reshape(shape) for (name, shape), part in parts}
 
@@ -199,13 +199,13 @@ class Flow:
         """The largest error of a block of matrices over the one allowed."""
         errors, weights = self.weights(estimate), self.weights(at)
 
-        def norm(parts: Weights, block: tuple[str, ...]) -> float:
+        def norm(parts: NamedWeights, block: tuple[str, ...]) -> float:
             return math.sqrt(sum(float(np.vdot(parts[name], parts[name])) for name in block if name in parts))
 
         return max(norm(errors, block) / (self.tolerance * norm(weights, block) + 1e-300) for block in BLOCKS)
 
 
-def curvature(population: Population, weights: Weights) -> float:
+def curvature(population: Population, weights: NamedWeights) -> float:
     """The largest eigenvalue of the Hessian of the population loss, approached from below.
 
     SGD is stable at learning rates below 2 over it.
@@ -231,20 +231,20 @@ def curvature(population: Population, weights: Weights) -> float:
 
 def gradient_flow(
     population: Population,
-    start: Weights,
+    start: NamedWeights,
     until: float,
     *,
     tolerance: float = TOLERANCE,
     longest: float = math.inf,
-    stop: Callable[[Course], bool] | None = None,
+    stop: Callable[[Trajectory], bool] | None = None,
     keep: bool = False,
     progress: Progress = silent,
-) -> Course:
+) -> Trajectory:
     """Gradient flow of the population loss: d(W_V, W_K, W_Q)/dt = -gradient, with adaptive steps.
 
     Args:
         population: The world, with its loss.
-        start: Weights at time 0.
+        start: NamedWeights at time 0.
         until: Time at which the flow ends.
         tolerance: Relative error per step.
         longest: Longest step. What is far smaller than its matrix, such as a mode that leaves a plateau, does not show
@@ -282,7 +282,7 @@ def gradient_flow(
             f"({size}, {size}) for value, and (d_a, {size}) for key and query",
         ),
     )
-    flow, course = Flow(population, start, tolerance), Course()
+    flow, course = Flow(population, start, tolerance), Trajectory()
     at, time = flat(start), 0.0
     loss, speed = flow.speed(at)
     course.add(time, loss, flow.weights(at), flow.weights(speed), keep)
@@ -310,7 +310,9 @@ def gradient_flow(
     return course
 
 
-def descent(population: Population, start: Weights, rate: float, steps: int) -> Iterator[tuple[float, Weights]]:
+def descent(
+    population: Population, start: NamedWeights, rate: float, steps: int
+) -> Iterator[tuple[float, NamedWeights]]:
     """Gradient descent on the population loss, up to the last step at which the loss is a finite number.
 
     Below two over the curvature descent goes along the flow. Above it descent may blow up, or swing down into a
@@ -318,7 +320,7 @@ def descent(population: Population, start: Weights, rate: float, steps: int) -> 
 
     Args:
         population: The documents and the loss.
-        start: Weights to begin with.
+        start: NamedWeights to begin with.
         rate: Learning rate.
         steps: Number of steps at most.
 

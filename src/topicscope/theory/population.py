@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Matrix = Float[np.ndarray, "..."]
-Weights = dict[str, Matrix]
+NamedWeights = dict[str, Matrix]
 """Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V)."""
 
 STREAMS = {"embedding": 0, "value": 3, "key": 1, "query": 2}  # of the initial weights
@@ -47,7 +47,7 @@ STRICT = 1e4  # weight of the moments against that of equal weights
 
 def gaussian_start(
     vocabulary: int, attention_dim: int, scale: float, seed: int, *, width: int | None = None
-) -> Weights:
+) -> NamedWeights:
     """Initial weights from N(0, scale^2): those with which `train` starts for this seed.
 
     Args:
@@ -220,7 +220,7 @@ class Population:
 
         return None if (self.sizes == 1).all() else torch.from_numpy(np.sqrt(self.sizes))
 
-    def alike(self, weights: Weights) -> Weights:
+    def alike(self, weights: NamedWeights) -> NamedWeights:
         """The part of these weights that treats the words of a kind alike, in coordinates in which norms are the same.
 
         The coordinates belong to the columns that are constant on a kind and have norm 1.
@@ -236,7 +236,7 @@ class Population:
             parts["bias"] = basis.T @ parts["bias"]
         return parts
 
-    def fits(self, weights: Weights) -> bool:
+    def fits(self, weights: NamedWeights) -> bool:
         """Whether the matrices have the shapes of one model of these words."""
         shapes = {name: part.shape for name, part in weights.items()}
         words = len(self.instead)
@@ -266,7 +266,7 @@ class Population:
             cost = asked * torch.logsumexp(predicted + sizes.log()[:, None], 1) - (joint * predicted).sum(1)
         return probability @ cost.sum(1)
 
-    def gradient(self, weights: Weights) -> tuple[float, Weights]:
+    def gradient(self, weights: NamedWeights) -> tuple[float, NamedWeights]:
         """The loss and its gradient by every matrix."""
         import torch
 
@@ -477,7 +477,7 @@ def flow_documents(
 def matching_weights(
     drawn: Float[np.ndarray, "n T"], prior: DocumentPrior, words_per_topic: int, masking: Masking
 ) -> Float[np.ndarray, " n"]:
-    """Weights of drawn documents: E[theta_s theta_t], which in turns depends on t - s alone, and the force."""
+    """NamedWeights of drawn documents: E[theta_s theta_t], which in turns depends on t - s alone, and the force."""
     from scipy.optimize import nnls  # a tenth of a second that closed forms do not need
 
     (count, topics), law = drawn.shape, prior.moments(topics=drawn.shape[1]).second

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from topicscope.model import initial
-from topicscope.theory import Population, Weights, curvature, descent, gradient_flow
+from topicscope.theory import NamedWeights, Population, curvature, descent, gradient_flow
 from topicscope.training.config import RunConfig
 from topicscope.training.law_curves import Curve, Curves, time_of, time_per_step
 
@@ -29,8 +29,8 @@ class FlowStart:
     """Where a run starts: its population, the weights in the population's coordinates, and all matrices."""
 
     world: Population
-    weights: Weights
-    whole: Weights
+    weights: NamedWeights
+    whole: NamedWeights
 
     @classmethod
     def of(cls, config: RunConfig) -> FlowStart:
@@ -51,7 +51,7 @@ class FlowStart:
         """The largest eigenvalue of the Hessian."""
         return curvature(self.world, self.weights)
 
-    def squares(self, weights: Weights) -> dict[str, float]:
+    def squares(self, weights: NamedWeights) -> dict[str, float]:
         """Squared norms of the matrices inside the population's coordinates."""
         return {name: float(np.vdot(weights[name], weights[name])) for name in ("value", "key", "query")}
 
