@@ -42,7 +42,7 @@ class Trajectory:
         speeds: Norm of the gradient.
         squares: Squared Frobenius norms of each matrix.
         slopes: Their slopes in time.
-        states: NamedWeights of every step, or only of the last.
+        states: Weights of every step, or only of the last.
         gradients: Number of gradients computed.
 
     Example:
@@ -244,7 +244,7 @@ def gradient_flow(
 
     Args:
         population: The world, with its loss.
-        start: NamedWeights at time 0.
+        start: Weights at time 0.
         until: Time at which the flow ends.
         tolerance: Relative error per step.
         longest: Longest step. What is far smaller than its matrix, such as a mode that leaves a plateau, does not show
@@ -320,7 +320,7 @@ def descent(
 
     Args:
         population: The documents and the loss.
-        start: NamedWeights to begin with.
+        start: Weights to begin with.
         rate: Learning rate.
         steps: Number of steps at most.
 

@@ -477,7 +477,7 @@ def flow_documents(
 def matching_weights(
     drawn: Float[np.ndarray, "n T"], prior: DocumentPrior, words_per_topic: int, masking: Masking
 ) -> Float[np.ndarray, " n"]:
-    """NamedWeights of drawn documents: E[theta_s theta_t], which in turns depends on t - s alone, and the force."""
+    """Weights of drawn documents: E[theta_s theta_t], which in turns depends on t - s alone, and the force."""
     from scipy.optimize import nnls  # a tenth of a second that closed forms do not need
 
     (count, topics), law = drawn.shape, prior.moments(topics=drawn.shape[1]).second
