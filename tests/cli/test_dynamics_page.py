@@ -12,9 +12,10 @@ import pytest
 
 from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from topicscope import theory
+from topicscope.laws import predicted_norms
 from topicscope.paper.registry import ORDER
 from topicscope.theory import Setting, dynamics, topic_shares
-from topicscope.training import RunConfig, predicted_norms
+from topicscope.training import RunConfig
 from topicscope.world import Fixed, Masking
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dynamics.md").read_text()

@@ -20,9 +20,10 @@ from tests.waiting import wait_until
 from topicscope.explorer import results_rooms
 from topicscope.explorer.results_rooms import Prediction
 from topicscope.ground import InputError
+from topicscope.laws import predicted_phases
 from topicscope.measure import PHASES
 from topicscope.sweeps import build_grid, read_sweep, sweep
-from topicscope.training import RunConfig, predicted_phases
+from topicscope.training import RunConfig
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
 
@@ -226,7 +227,7 @@ def test_a_prediction_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> No
     def failing(*_: object, **__: object) -> None:
         raise FloatingPointError("no number")
 
-    monkeypatch.setattr("topicscope.training.predicted_phases", failing)
+    monkeypatch.setattr("topicscope.laws.predicted_phases", failing)
     failed = Prediction([RunConfig.of(BASE).as_dict()])
     assert wait_until(lambda: failed.trouble)
     with pytest.raises(InputError, match="it failed: no number"):

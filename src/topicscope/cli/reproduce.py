@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import pages, paper
+from topicscope import laws, pages, paper
 from topicscope.cli import consoles
 from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
@@ -142,11 +142,19 @@ def print_table(reproduction: "paper.Reproduction") -> None:
     consoles.print_lines(lines)
 
 
-def list_(as_json: AsJson = False) -> int:
-    """List the experiments: id, claim, rough cost.
+def list_(
+    what: Annotated[
+        Literal["experiments", "laws"],
+        typer.Argument(help="experiments: of the paper. laws: what theory predicts of which runs."),
+    ] = "experiments",
+    as_json: AsJson = False,
+) -> int:
+    """List the experiments (id, claim, rough cost), or the laws (what they cover, status, error, where derived).
 
-    Example: [bold]topicscope list[/bold]
+    Example: [bold]topicscope list laws[/bold]
     """
+    if what == "laws":
+        return list_laws(as_json)
     experiments = paper.EXPERIMENTS.values()
     if as_json:
         print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
@@ -154,5 +162,19 @@ def list_(as_json: AsJson = False) -> int:
     table = consoles.table("id", Column("claim", ratio=1), "about (s)")
     for e in experiments:
         table.add_row(e.id, e.claim, str(e.seconds))
+    consoles.results().print(table)
+    return 0
+
+
+def list_laws(as_json: bool) -> int:
+    """The table of laws, which decides where a prediction is drawn or printed."""
+    rows = [law.as_dict() for law in laws.LAWS.values()]
+    if as_json:
+        print(json.dumps(rows))
+        return 0
+    table = consoles.table("law", Column("covers", ratio=2), "status", Column("error", ratio=1), "derived in (docs)")
+    for law in laws.LAWS.values():
+        covers = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
+        table.add_row(law.name, covers, law.status, law.error, law.derived, end_section=True)
     consoles.results().print(table)
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope import pages, training
+from topicscope import laws, pages, training
 from topicscope.explorer.views import View, folder_view, read_again
 from topicscope.explorer.workspace import Place, Workspace, place_of, written
 from topicscope.ground import InputError, load_settings, one_line, read_about, refuse, shown
@@ -261,7 +261,7 @@ class Prediction:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
-                self.rows = [dict(one.as_dict()) for one in training.predicted_phases(configs, progress=progress)]
+                self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
             except NobodyAsksError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it

@@ -26,6 +26,7 @@ from topicscope.ground import (
     require,
     section,
 )
+from topicscope.world import World
 
 if TYPE_CHECKING:
     from topicscope.explorer.notebook import TheoryBench
@@ -172,7 +173,7 @@ def length_of(text: str) -> Any:
 
 def value_part(asked: Question) -> list[pages.Section]:
     """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
-    best = theory.optimum(training.RunConfig.of(asked.world))
+    best = theory.optimum(World.of(asked.world))
     (first,) = best.sections()
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
@@ -238,9 +239,8 @@ def dynamics_part(asked: Question) -> list[pages.Section]:
 def predicted(asked: Question) -> theory.Dynamics:
     """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
-    infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
     return theory.dynamics(
-        training.RunConfig.of(infinite),
+        World.of(asked.world).endless(),
         attention_dim=asked.attention_dim,
         init_scale=asked.init_scale,
         loss=asked.loss,

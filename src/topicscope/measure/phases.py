@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
@@ -72,6 +73,31 @@ class Stages:
         """None where a norm has not risen."""
         steps = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
         return {name: value if np.isfinite(value) else None for name, value in steps.items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, float | None]) -> Stages:
+        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in ("value", "key", "query")))
+
+
+LAYER = re.compile(r"norm_key(?:_((?:[a-z]+_)?\d+))?")  # in the names of metrics: a layer, if there are several
+
+
+def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
+    """The layers of a run: '0' of norm_key_0, 'cross_1' of norm_key_cross_1, '' of norm_key, which has no layer."""
+    return [match[1] or "" for name in metrics if (match := LAYER.fullmatch(name))]
+
+
+def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
+    """The norms of one layer, under the names that a one-layer run has."""
+    end = f"_{layer}" if layer else ""
+    return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
+
+
+def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2 ..."]) -> Float[np.ndarray, "S ..."]:
+    """(1 - cos) / 2 of the angle between each matrix and that of ROTATION_SPAN steps before."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosine = products / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
+    return (1 - np.clip(cosine, -1, 1)) / 2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:

@@ -4,11 +4,12 @@ The rule judges the order. Times and sizes are compared with the figure's nine c
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from topicscope import training
+from topicscope.laws import LAWS
 from topicscope.measure import Estimate, estimate, stage_bands, stages
 from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper import figure4_curves as figure
@@ -119,20 +120,6 @@ def sizes(runs: Sequence[Norms]) -> str:
     )
 
 
-def outside_the_law(config: training.RunConfig) -> list[str]:
-    """What of a setting the law of the dynamics does not cover."""
-    model, biases = config.model, (config.model.key_bias, config.model.query_bias, config.model.value_bias)
-    wrong = {
-        "cross entropy": config.objective.loss == "cross-entropy",
-        f"a trained embedding with {config.optimizer.name}": model.embedding != "one-hot",
-        "momentum": config.optimizer.momentum > 0,
-        "an untied head": model.head == "untied",
-        "biases of attention": any(bias not in ("none", 0) for bias in biases),
-        "finite documents": config.documents.length != "infinite",
-    }
-    return [reason for reason, here in wrong.items() if here]
-
-
 def predicted(config: training.RunConfig) -> str:
     """Half-way steps that the law of the dynamics gives; where it gives none, why not, and those of the nearest model.
 
@@ -140,7 +127,7 @@ def predicted(config: training.RunConfig) -> str:
     """
     model, optimizer, vocabulary = config.model, config.optimizer, config.topic_model.vocabulary
     law = dynamics(
-        replace(config, documents=replace(config.documents, length="infinite")),
+        config.world.endless(),
         attention_dim=model.attention_width(vocabulary),
         init_scale=model.start_scale(vocabulary),
         loss_scale=config.objective.scale(vocabulary),
@@ -149,7 +136,7 @@ def predicted(config: training.RunConfig) -> str:
         eps=optimizer.eps,
         output_bias=model.prediction_bias == "trained",
     )
-    outside = outside_the_law(config)
+    outside = [refusal.reason for refusal in LAWS["half-way"].refusals(config)]
     assert law.steps is not None
     steps = [
         f"{name} half-way at step {step:,.0f}"

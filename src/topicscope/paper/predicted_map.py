@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from statistics import mode
 from typing import Any, NamedTuple
 
-from topicscope import training
+from topicscope import laws, training
 from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.pages import Axes, Figure, Map, Row, TableData, map_figure, tick
 from topicscope.paper.experiment import cell
@@ -27,7 +27,7 @@ PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
 
 def predictions(configs: Sequence[training.RunConfig]) -> list[Row]:
     """Columns of what the laws predict for these runs."""
-    return [dict(found.as_dict()) for found in training.predicted_phases(configs, batch_noise=BATCH_NOISE)]
+    return [dict(found.as_dict()) for found in laws.predicted_phases(configs, batch_noise=BATCH_NOISE)]
 
 
 class Cell(NamedTuple):

@@ -9,12 +9,11 @@ import pytest
 
 from topicscope import RunConfig, train
 from topicscope.ground import merged
+from topicscope.laws import predicted_phase, predicted_phases
+from topicscope.laws.flows import FlowStart, flow_course
+from topicscope.laws.phases import CLOSED, DESCENT, REDUCED, UNSTABLE, WORDS, adam_norms, closed_norms, law_of
 from topicscope.measure import NOT_COVERED, risen
 from topicscope.theory import adam_clock
-from topicscope.training import predicted_phase, predicted_phases
-from topicscope.training.flow_curves import FlowStart, flow_course
-from topicscope.training.law_curves import adam_norms, closed_norms, law_of
-from topicscope.training.phase_law import CLOSED, DESCENT, REDUCED, UNSTABLE, WORDS
 
 SMALL: dict[str, Any] = {
     "topic_model": {"topics": 4, "words_per_topic": 3},
@@ -116,7 +115,7 @@ def test_adam_s_curves_are_half_way_at_its_clock() -> None:
     clock = adam_clock(
         found.growth, (found.value.rate or 0) / 2, attention_dim=13, init_scale=1e-5, lr=1e-3, eps=1e-6, batch_noise=0.5
     )
-    norms = adam_norms(config, found, np.arange(4001.0), 0.5)
+    norms = adam_norms(config, found, 0.5)
     assert risen(norms["norm_value"]) == pytest.approx(clock.value, abs=1)
     assert risen(norms["norm_key"]) == pytest.approx(clock.attention, rel=0.01)
     assert norms["norm_key"][-1] == pytest.approx(found.attention.plateau_norm, rel=1e-3)
@@ -153,7 +152,7 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         asked.append(until)
         return flow_course(start, until)
 
-    monkeypatch.setattr("topicscope.training.phase_law.flow_course", once)
+    monkeypatch.setattr("topicscope.laws.phases.flow_course", once)
     entropy = {"objective": {"loss": "cross-entropy"}, "steps": 20}
     configs = [small(**entropy, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
     together = predicted_phases([*configs, small(**entropy, seed=1), small()])

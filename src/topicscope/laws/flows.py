@@ -11,17 +11,27 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from jaxtyping import Float
 
+from topicscope.laws.coverage import RunSettings, starts_even
 from topicscope.model import initial
 from topicscope.theory import NamedWeights, Population, curvature, descent, gradient_flow
-from topicscope.training.config import RunConfig
-from topicscope.training.law_curves import Curve, Curves, time_of, time_per_step
 
 FLOW_TOLERANCE = 1e-3
-MOST_WORDS = 300  # that are all followed: a gradient of 100 takes 20 ms
 CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
-LARGEST_START = 0.3
-"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
+
+Curve = Float[np.ndarray, " S"]
+Curves = dict[str, Curve]
+
+
+def time_per_step(run: RunSettings) -> float:
+    """In units of gradient flow: SGD's rate, for the loss summed over the outputs."""
+    return run.optimizer.lr * run.objective.scale(run.world.topic_model.vocabulary)
+
+
+def time_of(run: RunSettings) -> float:
+    """The whole of a run in units of gradient flow."""
+    return time_per_step(run) * run.total_steps
 
 
 @dataclass(frozen=True)
@@ -33,15 +43,15 @@ class FlowStart:
     whole: NamedWeights
 
     @classmethod
-    def of(cls, config: RunConfig) -> FlowStart:
+    def of(cls, run: RunSettings) -> FlowStart:
         world = Population.of_topics(
-            config.topic_model,
-            config.documents,
-            config.masking,
-            "cross-entropy" if config.objective.loss == "cross-entropy" else "squared",
-            alike=even(config),
+            run.world.topic_model,
+            run.world.prior,
+            run.world.masking,
+            "cross-entropy" if run.objective.loss == "cross-entropy" else "squared",
+            alike=starts_even(run),
         )
-        drawn = initial(config.model, config.topic_model.vocabulary, config.seed)
+        drawn = initial(run.model, run.world.topic_model.vocabulary, run.seed)
         names = {"embedding": "embedding", "value": "value", "key": "key", "query": "query", "prediction_bias": "bias"}
         whole = {name: drawn[part].astype(float) for part, name in names.items() if part in drawn}
         return cls(world, world.alike(whole), whole)
@@ -73,20 +83,15 @@ class FlowCourse:
     norms: Curves
     curvatures: list[tuple[float, float]]  # with the time
 
-    def at_steps(self, config: RunConfig) -> Curves:
+    def at_steps(self, run: RunSettings) -> Curves:
         """Norms at every step of a run."""
-        at = time_per_step(config) * np.arange(config.total_steps + 1.0)
+        at = time_per_step(run) * np.arange(run.total_steps + 1.0)
         return {name: np.interp(at, self.times, norm) for name, norm in self.norms.items()}
 
-    def left_by(self, config: RunConfig) -> bool:
+    def left_by(self, run: RunSettings) -> bool:
         """Whether SGD leaves the flow before the run ends: the rate times the curvature passes 2."""
-        rate, until = time_per_step(config), time_of(config)
+        rate, until = time_per_step(run), time_of(run)
         return rate * max(curved for time, curved in self.curvatures if time <= until) >= 2
-
-
-def even(config: RunConfig) -> bool:
-    """Whether attention is nearly even at the start."""
-    return config.model.start_scale(config.topic_model.vocabulary) <= LARGEST_START
 
 
 def flow_course(start: FlowStart, until: float) -> FlowCourse:
@@ -99,10 +104,10 @@ def flow_course(start: FlowStart, until: float) -> FlowCourse:
     )
 
 
-def descent_course(start: FlowStart, config: RunConfig) -> tuple[Curve, Curves]:
+def descent_course(start: FlowStart, run: RunSettings) -> tuple[Curve, Curves]:
     """Losses and norms at every step of a run; fewer where it does not stay finite."""
     losses, squares = [], []
-    for loss, weights in descent(start.world, start.weights, time_per_step(config), config.total_steps):
+    for loss, weights in descent(start.world, start.weights, time_per_step(run), run.total_steps):
         losses.append(loss)
         squares.append(start.squares(weights))
     return np.array(losses), start.norms(squares)

@@ -10,8 +10,9 @@ import pytest
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.ground import merged
-from topicscope.theory import SymmetricOptimum
-from topicscope.training import contributions, topic_relations, topics_alike, world_optimum
+from topicscope.laws import contributions, topic_relations, world_optimum
+from topicscope.theory import SymmetricOptimum, topics_alike
+from topicscope.world import DocumentPrior, TopicModel
 
 UNIFORM = {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared"}, "floors": False}
 GROUPS = {
@@ -26,6 +27,10 @@ def config(*more: dict[str, Any]) -> RunConfig:
     for one in more:
         whole = merged(whole, one)
     return RunConfig.of(whole)
+
+
+def law(run: RunConfig) -> tuple[TopicModel, DocumentPrior]:
+    return run.world.topic_model, run.world.prior
 
 
 def map_by_loop(run: RunConfig, matrix: np.ndarray) -> np.ndarray:
@@ -83,11 +88,11 @@ def test_words_by_topics_in_common() -> None:
 
 def test_worlds_whose_topics_are_alike_have_no_relations() -> None:
     """The paper's worlds: same and different say everything, and results are what they were."""
-    assert topics_alike(RunConfig())
-    assert topics_alike(config({"documents": {"kind": "fixed", "topics_per_document": 2}}))
+    assert topics_alike(*law(RunConfig()))
+    assert topics_alike(*law(config({"documents": {"kind": "fixed", "topics_per_document": 2}})))
     assert "relations" not in train(config()).results
     for unlike in ({"documents": {"alpha": [0.1, 0.2, 0.3]}}, {"topic_model": {"zipf": 1.0}}):
-        assert not topics_alike(config(unlike))
+        assert not topics_alike(*law(config(unlike)))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +112,7 @@ def test_worlds_whose_topics_are_alike_have_no_relations() -> None:
 )
 def test_topics_are_alike_where_the_optimum_is_a_handful_of_numbers(documents: dict[str, Any], alike: bool) -> None:
     one = config({"documents": documents | {"length": 9}})
-    assert topics_alike(one) == alike
+    assert topics_alike(*law(one)) == alike
     assert isinstance(world_optimum(one), SymmetricOptimum) == alike
     assert (topic_relations(one, np.zeros((one.topic_model.vocabulary,) * 2)) == {}) == alike
 

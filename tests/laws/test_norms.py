@@ -9,10 +9,10 @@ import pytest
 
 from topicscope import RunConfig, train
 from topicscope.ground import InputError, merged
+from topicscope.laws import predicted_norms, prediction_or_none
 from topicscope.model import initial
 from topicscope.pages import Lines, sections
 from topicscope.theory import dynamics, optimum
-from topicscope.training import predicted_norms, prediction_or_none
 
 SETTINGS: dict[str, Any] = {
     "topic_model": {"topics": 4, "words_per_topic": 3},

@@ -8,73 +8,53 @@ start's own part in topic contrasts (R3).
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, refuse
+from topicscope.ground import InputError
+from topicscope.laws.coverage import LAWS, RunSettings
 from topicscope.model import initial
 from topicscope.theory import Dynamics, Growth, dynamics, topic_contrasts
-from topicscope.training.config import RunConfig
 
 POINTS = 60  # of a curve: evenly, and as many on a logarithmic scale for its start
 HALF_POINTS = 80  # at which |W(t)| is looked for its half-way point
 SLOWEST = 1e-9  # rates below this share of the fastest are never learnt
-MOST_WORDS = 600  # whose W(t) is made at every point
 
 Curve = Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True)
 class PredictedNorms:
-    """The norms that theory predicts for a run, as curves.
-
-    Attributes:
-        steps: Steps of the run at which the norms are given (n).
-        norms: Frobenius norms (n) by part.
-        half_way: The step at which each part is half-way to its plateau.
-
-    Example:
-        See `predicted_norms`.
-    """
+    """Steps of a run, Frobenius norms at them by part, and the step at which each part is half-way to its plateau."""
 
     steps: Curve
     norms: dict[str, Curve]
     half_way: dict[str, float]
 
 
-def predicted_norms(config: RunConfig) -> PredictedNorms:
-    """The norms that theory predicts for a run, from its own start (R1 and R3).
+def predicted_norms(run: RunSettings) -> PredictedNorms:
+    """The norms that theory predicts for a run, from its own start (R1 and R3); InputError where it does not cover it.
 
-    Args:
-        config: Config of the run: squared loss, one-hot words, SGD, infinite documents.
-
-    Returns:
-        Curves by part, and half-way steps.
-
-    Raises:
-        InputError: The theory does not cover this run; the message says why.
-
-    Example:
-        >>> settings = {
-        ...     "topic_model": {"topics": 5, "words_per_topic": 4},
-        ...     "documents": {"kind": "infinite", "topics_per_document": 2},
-        ...     "objective": {"loss": "squared"},
-        ...     "model": {"prediction_bias": "none", "init_scale": 0.001},
-        ...     "optimizer": {"name": "sgd", "lr": 1.0},
-        ... }
-        >>> predicted = predicted_norms(RunConfig.of(settings, steps=100_000))
-        >>> {part: round(step) for part, step in predicted.half_way.items()}  # first value, then key and query
-        {'value': 19, 'key': 40251, 'query': 40251}
+    >>> from topicscope.training import RunConfig
+    >>> settings = {
+    ...     "topic_model": {"topics": 5, "words_per_topic": 4},
+    ...     "documents": {"kind": "infinite", "topics_per_document": 2},
+    ...     "objective": {"loss": "squared"},
+    ...     "model": {"prediction_bias": "none", "init_scale": 0.001},
+    ...     "optimizer": {"name": "sgd", "lr": 1.0},
+    ... }
+    >>> predicted = predicted_norms(RunConfig.of(settings, steps=100_000))
+    >>> {part: round(step) for part, step in predicted.half_way.items()}  # first value, then key and query
+    {'value': 19, 'key': 40251, 'query': 40251}
     """
-    found = run_dynamics(config)
-    rate = config.optimizer.lr * found.training.loss_scale
-    start = initial(config.model, config.topic_model.vocabulary, config.seed)
-    ends = (1, config.total_steps, POINTS)
+    found = run_dynamics(run)
+    rate = run.optimizer.lr * found.training.loss_scale
+    start = initial(run.model, run.world.topic_model.vocabulary, run.seed)
+    ends = (1, run.total_steps, POINTS)
     steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)
     norms: dict[str, Curve] = {}
@@ -104,31 +84,17 @@ def value_half_way(found: Dynamics, start: Float[np.ndarray, "V V"], rate: float
     return {"value": float(np.interp(half, norm[after - 1 : after + 1], times[after - 1 : after + 1]) / rate)}
 
 
-def run_dynamics(config: RunConfig) -> Dynamics:
-    """`dynamics` of a run with squared loss, one-hot words, SGD and infinite documents."""
-    model, optimizer, objective = config.model, config.optimizer, config.objective
-    biases = (model.key_bias, model.query_bias, model.value_bias, model.prediction_bias)
-    vocabulary = config.topic_model.vocabulary
-    refuse(
-        (config.documents.length != "infinite", "W(t) beside attention is known for infinite documents"),
-        (objective.loss == "cross-entropy", "norms are predicted for the squared loss"),
-        (bool(objective.l2), "norms are predicted without an L2 penalty"),
-        (optimizer.name != "sgd" or optimizer.momentum > 0, "norms are predicted for SGD without momentum"),
-        (model.embedding != "one-hot" or model.head == "untied", "norms are predicted for one-hot words"),
-        (model.value != "trained", "the value matrix is frozen"),
-        (any(bias not in ("none", 0) for bias in biases), "norms are predicted without biases"),
-        (model.key != model.query, "key and query are predicted together"),
-        (model.hide_masked, "attention does not see masked positions (model.hide_masked)"),
-        (bool(config.schedule.phases), "norms are predicted where all parts train throughout"),
-        (vocabulary > MOST_WORDS, f"{vocabulary:,} words: W(t) is drawn up to {MOST_WORDS:,}"),
-    )
+def run_dynamics(run: RunSettings) -> Dynamics:
+    """`dynamics` of a run that the table covers."""
+    LAWS["norms"].require(run)
+    vocabulary = run.world.topic_model.vocabulary
     return dynamics(
-        config,
-        attention_dim=model.attention_width(vocabulary),
-        init_scale=model.start_scale(vocabulary),
-        loss_scale=objective.scale(vocabulary),
+        run.world,
+        attention_dim=run.model.attention_width(vocabulary),
+        init_scale=run.model.start_scale(vocabulary),
+        loss_scale=run.objective.scale(vocabulary),
         optimizer="sgd",
-        lr=optimizer.lr,
+        lr=run.optimizer.lr,
     )
 
 
@@ -163,25 +129,23 @@ def attention_norms(
     }
 
 
-def prediction_or_none(config: RunConfig) -> PredictedNorms | None:
-    """As `predicted_norms`, but None where the theory does not cover the run. Recent answers are kept.
+def prediction_or_none(run: RunSettings) -> PredictedNorms | None:
+    """As `predicted_norms`, but None where the theory does not cover the run. Recent answers are kept."""
+    parts = (run.world, run.model, run.objective, run.optimizer, run.schedule, run.seed, run.total_steps)
+    return _prediction(Asked(repr(parts), run))
 
-    Args:
-        config: Config of the run.
 
-    Returns:
-        The predicted norms, or None.
+@dataclass(frozen=True)
+class Asked:
+    """A run, and what its norms depend on: runs that are equal in it have one answer."""
 
-    Example:
-        >>> prediction_or_none(RunConfig()) is None  # finite documents, Adam and cross entropy
-        True
-    """
-    return _prediction(json.dumps(config.as_dict(), sort_keys=True))
+    key: str
+    run: RunSettings = field(compare=False)
 
 
 @lru_cache(maxsize=16)
-def _prediction(settings: str) -> PredictedNorms | None:
+def _prediction(asked: Asked) -> PredictedNorms | None:
     try:
-        return predicted_norms(RunConfig.of(json.loads(settings)))
+        return predicted_norms(asked.run)
     except InputError:
         return None
