@@ -33,7 +33,6 @@ def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested record as flat columns. An interval becomes two, also where it is None."""
     flat: dict[str, Any] = {}
     for key, value in record.items():
         name = prefix + key
@@ -66,7 +65,6 @@ class Estimate:
 
     @property
     def above_zero(self) -> bool:
-        """Whether the interval excludes zero, from above."""
         return self.low > 0
 
 
@@ -124,7 +122,6 @@ class Effect:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read back what `as_dict` wrote, exactly."""
         values = with_intervals({part.name: data.get(part.name) for part in fields(cls)})
         if values["matched"] is not None:
             values["matched"] = Matched(**with_intervals(values["matched"]))
@@ -149,7 +146,6 @@ def effect(
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """An effect from both means, their resamples, and what the controls gave."""
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
@@ -198,7 +194,6 @@ def embedding_effect(
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: bool = False,
 ) -> Effect | None:
-    """The effect of word vectors, with a bootstrap over topics."""
     means = bootstrap(models, resamples, seed)
     # each pair of words is there in both orders
     pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
@@ -209,7 +204,6 @@ def embedding_effect(
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
-    """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws."""
     return effect(*bootstrap([sums], resamples, seed, matched=True))
 
 
@@ -242,8 +236,6 @@ Answer = Literal["yes", "some", "no", "undecided"]
 
 @dataclass(frozen=True)
 class Separation:
-    """Whether groups of things separate."""
-
     inside: float | None  # mean similarity inside groups; None where there is no such pair
     between: float | None  # mean similarity between groups; None where there is no such pair
     p_value: float | None  # share of ways to deal the things out to the groups whose difference is at least as large

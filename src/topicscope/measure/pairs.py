@@ -93,7 +93,6 @@ class PairSums:
         return (share * left).sum(-1), (share * right).sum(-1)
 
     def pooled(self) -> PairSums:
-        """All strata together."""
         return PairSums(
             *(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs))
         )
@@ -124,7 +123,6 @@ def pair_sums(
     *,
     partners: Float[np.ndarray, "W d"] | None = None,
 ) -> PairSums:
-    """Sums of dot products over pairs of words, inside topics and between them."""
     u = np.asarray(vectors, dtype=np.float64)
     v = u if partners is None else np.asarray(partners, dtype=np.float64)
     bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
@@ -219,7 +217,6 @@ def shuffled_means(
 def matrix_pair_sums(
     sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]
 ) -> PairSums:
-    """Sums over pairs of words of a matrix that is given entry by entry."""
     members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
 
     def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -240,19 +237,16 @@ class AttentionMeans(NamedTuple):
 
     @property
     def alpha(self) -> float:
-        """Attention to other words of the topic, in units of that to other topics (Assumption 2)."""
         return self.same_topic / self.different_topic
 
     @property
     def beta(self) -> float:
-        """Attention to the same word, in those units."""
         return self.same_word / self.different_topic
 
 
 def attention_means(
     scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
 ) -> AttentionMeans:
-    """Mean attention between words by relation, where every ordered pair of positions of a document counts once."""
     sums, pairs = word_pair_sums(scores, counts)
     same_topic = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
     own = np.diagonal(sums).sum(), np.diagonal(pairs).sum()
@@ -265,7 +259,6 @@ def attention_means(
 def attention_pair_sums(
     scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
 ) -> PairSums:
-    """Sums of attention over pairs of positions, topic by topic."""
     return matrix_pair_sums(*word_pair_sums(scores, counts), topic)
 
 

@@ -70,7 +70,6 @@ class Stages:
         return float(np.fmin(self.key, self.query)) / max(self.value, 1.0)
 
     def as_dict(self) -> dict[str, float | None]:
-        """None where a norm has not risen."""
         steps = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
         return {name: value if np.isfinite(value) else None for name, value in steps.items()}
 
@@ -101,7 +100,6 @@ def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
-    """Half-way steps of the norms; or the steps at which another share of the rise is made."""
     steps = metrics.get("step")
     return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
 
@@ -122,7 +120,6 @@ def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[fl
 
 
 def last_step(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> float:
-    """From the column of steps, where some were left out."""
     return float(metrics["step"][-1] if "step" in metrics else len(metrics["norm_key"]) - 1)
 
 
@@ -178,8 +175,6 @@ READINGS: dict[Phase, str] = {
 
 @dataclass(frozen=True)
 class Course:
-    """The course of a run."""
-
     phase: Phase  # its name
     halves: Stages | None = None  # when half of each norm's rise was made (t50)
     starts: Stages | None = None  # when a tenth of it was made
@@ -187,7 +182,6 @@ class Course:
 
     @property
     def sentence(self) -> str:
-        """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
         steps = ", ".join(

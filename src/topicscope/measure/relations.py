@@ -32,7 +32,6 @@ def relation_masks(
 def matrix_block_means(
     masks: Float[torch.Tensor, "3 V*V"], matrices: Float[torch.Tensor, "*E V*V"]
 ) -> Float[torch.Tensor, "*E 3"]:
-    """Means of flattened matrices over the three relations."""
     return matrices @ masks.mT
 
 

@@ -25,20 +25,16 @@ NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
 
 @dataclass(frozen=True)
 class Scores:
-    """Squared errors of predicted shares, document by document."""
-
     errors: Float[np.ndarray, " D"]  # squared error of each prediction (D)
     totals: Float[np.ndarray, " D"]  # squared distance of each document from the mean of the training folds (D)
 
     @property
     def r2(self) -> float | None:
-        """None where the shares do not vary, or the features are no numbers."""
         total = float(self.totals.sum())
         return 1 - float(self.errors.sum()) / total if total > 0 and np.isfinite(self.errors).all() else None
 
     @np.errstate(invalid="ignore", divide="ignore")
     def interval(self, resamples: int, seed: int) -> Interval | None:
-        """Of R2, 95%: bootstrap over documents."""
         if self.r2 is None:
             return None
         times = drawn_documents(len(self.errors), resamples, seed)
@@ -47,7 +43,6 @@ class Scores:
 
 @functools.lru_cache(maxsize=1)  # every layer is resampled alike
 def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
-    """How often each resample draws each document."""
     drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
         documents, np.full(documents, 1 / documents), resamples
     )
@@ -60,13 +55,11 @@ def folds(documents: int, seed: int) -> Int[np.ndarray, " D"]:
 
 
 def about_training_mean(shares: Float[np.ndarray, "D K"], fold: Int[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
-    """Squared distance of every document from the mean of the folds that it is not in."""
     means = np.stack([shares[fold != f].mean(0) for f in range(FOLDS)])
     return ((shares - means[fold]) ** 2).sum(1)
 
 
 def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"], *, seed: int) -> Scores:
-    """Scores of predictions that nothing is fitted for."""
     return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares, folds(len(shares), seed)))
 
 
@@ -141,8 +134,6 @@ Classes = Int[np.ndarray, " D"]
 
 @dataclass(frozen=True)
 class ClassScores:
-    """Of every document its class and the one that was guessed."""
-
     truth: Classes  # class of each document (D)
     guessed: Classes  # guessed class (D); -1 where the features are no numbers
 

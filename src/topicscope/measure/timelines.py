@@ -33,7 +33,6 @@ WORDS = ("cosine", "embedding", "value")  # measures of words alone; the first t
 
 
 def measure_title(measure: str) -> str:
-    """What a measure is called in tables and figures."""
     name, _, layer = measure.removesuffix(MATCHED).partition(".")
     return (
         TITLES.get(name, name)
@@ -44,8 +43,6 @@ def measure_title(measure: str) -> str:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """The effect of one measure at one step."""
-
     measure: str  # its name
     step: int  # step of the training
     effect: Effect  # same topic against different topic
@@ -56,8 +53,6 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a measure appears, and when it has made half of its rise."""
-
     measure: str  # its name
     appears: int | None  # the first step from which on its interval stays above zero; None: never
     half: float | None  # the step at which half of its rise is made
@@ -89,8 +84,6 @@ class Order:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(Result):
-    """Same topic against different topic at every step of a training run."""
-
     kind: ClassVar[str] = TIMELINE.name
     rows: list[TimelineRow]  # effects by measure and step
     moments: list[Moment]  # when each measure appears
@@ -115,7 +108,6 @@ class Timeline(Result):
 
     @property
     def answer(self) -> str:
-        """What is seen, in one line."""
         moments = {moment.measure: moment for moment in self.moments}
         words = [name for name in WORDS if name in moments][:1]
         parts = [_when(moments[name]) for name in (*words, "attention") if name in moments]
@@ -154,12 +146,10 @@ class Timeline(Result):
 
 
 def read_timeline(path: str | os.PathLike[str]) -> Timeline:
-    """Read the timeline of a finished folder."""
     return read_finished(path, TIMELINE, Timeline.from_dict)
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:
-    """Of one measure, at two steps or more."""
     effects = [row.effect for row in course]
     steps, curve = np.array([row.step for row in course]), np.array([effect.difference for effect in effects])
     low = np.array([-np.inf if effect.interval is None else effect.interval[0] for effect in effects])
@@ -179,7 +169,6 @@ def moment(course: Sequence[TimelineRow]) -> Moment:
 
 
 def halves(course: Sequence[TimelineRow]) -> np.ndarray:
-    """Half-way points of the resampled curves."""
     return half_way(np.array([row.step for row in course]), np.array([row.effect.resamples for row in course]).T)
 
 

@@ -99,8 +99,6 @@ def _indicators(tops: Tops, size: int) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class Completion:
-    """How well topics complete documents."""
-
     perplexity: float  # per word of the second halves
     unigram: float  # perplexity of word frequencies alone, on the same words
     documents: int  # number of documents
@@ -159,8 +157,6 @@ ROWS = 256  # topics whose distances to all others are in memory together
 
 @dataclass(frozen=True)
 class TopicMap:
-    """Places of topics in the plane."""
-
     places: Float[np.ndarray, "K 2"]  # (K x 2)
     shown: float  # share of their squared distances that the plane keeps
 

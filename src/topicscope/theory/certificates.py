@@ -62,7 +62,6 @@ def symmetry_is_enumeration(s: Setting, alpha: float = 2.5, beta: float = 0.7, s
 
 
 def all_documents(s: Setting) -> list[Rows]:
-    """Every infinite document of the setting, in one batch."""
     documents = every_document(s.topic_model, s.tau)
     return list(documents.batches(s.topic_model, s.masking, uniform=True, size=len(documents)))
 
@@ -189,7 +188,6 @@ STRAINED = [(10, 3, 10), (10, 9, 10), (10, 10, 10), (100, 80, 300), (100, 10, 4)
 def attention_entries_are_exact(
     s: Setting, alpha: float = 3.0, beta: float = 0.4, scale: float = 1.0
 ) -> list[Certificate]:
-    """The handful of numbers of `attention_loss` against the whole matrix."""
     matrices: dict[ValueMatrix, Matrix] = {
         "blocks": theorem2(s).matrix(),
         "diagonal": diagonal_value_matrix(s.topic_model, s.masking),
@@ -325,7 +323,6 @@ def all_claims() -> Iterator[list[Certificate]]:
 
 
 def small_claims(s: Setting, members: int) -> list[Certificate]:
-    """What can be compared matrix by matrix."""
     optimum, few = theorem2(s), math.comb(s.T, s.tau) * (s.T * s.v) ** 2 < 10**5
     points = {
         "Theorem 2": optimum.matrix(),

@@ -83,7 +83,6 @@ class Certificate:
 
 
 def relative(computed: Matrix, exact: Matrix) -> float:
-    """Largest difference, relative to the largest entry."""
     return float(np.abs(computed - exact).max() / np.abs(exact).max())
 
 
@@ -110,7 +109,6 @@ def optimum_is_enumeration(
     weights: LengthWeights | None = None,
     assumed: Masking | None = None,
 ) -> list[Certificate]:
-    """W* and its loss from moments, against least squares on every document that there is."""
     settings, moments = about(world, masking, length, weighting), world.moments()
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
@@ -134,7 +132,6 @@ def optimum_is_enumeration(
 def closed_form_is_pseudo_inverse(
     world: SmallWorld, masking: Masking, value: ValueArray | None = None
 ) -> list[Certificate]:
-    """W* = A (R A)^+ for independent topics, and the basis that stands for A in general."""
     x, p = world.infinite(masking)
     weight = world.probabilities[:, None]
     exact = (p * weight).T @ x @ np.linalg.pinv((x * weight).T @ x, rcond=1e-11, hermitian=True)
@@ -272,7 +269,6 @@ def limit_is_approached(
 
 
 def world_claims() -> Iterator[list[Certificate]]:
-    """All certificates of `optimum`."""
     rng = np.random.default_rng(17)
     for length in (1, 2, 3, 4):
         for masking in MASKINGS:
@@ -304,7 +300,6 @@ SIZES = ((10, 10, 3), (10, 10, 2), (5, 4, 2), (6, 3, 3), (6, 3, 5), (4, 1, 2))  
 
 
 def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
-    """The rows in all orders of their topics: an exchangeable law."""
     return np.array([order for row in rows for order in itertools.permutations(row)])
 
 
@@ -409,7 +404,6 @@ def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certifica
 
 
 def dynamics_claims() -> Iterator[list[Certificate]]:
-    """All certificates of the dynamics."""
     rows = [[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]]
     for masking in MASKINGS:
         for topics, v, tau in SIZES:

@@ -286,7 +286,6 @@ class DenseOptimum(ValueOptimum):
 
 
 def mean_entries(matrix: ValueArray, topic: Int[np.ndarray, " words"]) -> Entries:
-    """Means over pairs of words; 0 where there is no such pair."""
     inner, count = matrix[1:, 1:], len(topic)
     same = topic[:, None] == topic
     diagonal, together, all_pairs = (float(part.sum()) for part in (np.diagonal(inner), inner[same], inner))

@@ -205,7 +205,6 @@ def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting:
 
 
 def with_mask(word_topics: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "V T"]:
-    """A with a row of zeros for [MASK], which no topic has."""
     return np.vstack([np.zeros((1, word_topics.shape[1])), word_topics])
 
 

@@ -112,7 +112,6 @@ def with_embedding(found: Dynamics, topic: Mode | None) -> Dynamics:
 
 
 def with_steps(found: Dynamics, topic: Mode | None) -> Dynamics:
-    """Half-times in steps of SGD or Adam."""
     how, growth = found.training, found.growth
     if how.lr is None:
         return found
@@ -176,7 +175,6 @@ def followed_steps(found: Dynamics, growth: Growth, value: float) -> float | Non
 
 
 def with_sgd(found: Dynamics, rate: float) -> Dynamics:
-    """t = rate x steps, as long as the fastest mode is stable."""
     fastest = max(mode.eigenvalue for mode in found.best.modes)
     if rate * fastest >= 1:
         stable = 1 / (fastest * found.training.loss_scale)
@@ -278,7 +276,6 @@ def parts_of(
 
 
 def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, training: dict[str, Any]) -> Training:
-    """How the model is trained, or InputError."""
     dim = topics.vocabulary if attention_dim is None else attention_dim
     names = Training.__dataclass_fields__
     unknown = [name for name in training if name not in names]
@@ -326,7 +323,6 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
 
 
 def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, str | None]:
-    """The growth of attention, or why it is not known."""
     if checked_length(prior.length) != "infinite":
         return None, (
             f"key and query, at documents of length {prior.length}: finite documents teach W_V a diagonal, which adds "

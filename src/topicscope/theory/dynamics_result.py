@@ -169,7 +169,6 @@ MEANINGS = {
 
 
 def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
-    """The world of a prediction, for JSON."""
     return {
         "topics": topics.topics,
         "words": topics.words,
@@ -223,7 +222,6 @@ class Dynamics(Result):
     trained_embedding: EmbeddingClock | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         parts = {"adam": self.adam, "mask_first": self.mask_first, "trained_embedding": self.trained_embedding}
         return {
             "settings": self.world | asdict(self.training),
@@ -239,7 +237,6 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per quantity: its stage, its name, its value, its meaning."""
         rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
         rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
         rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]
@@ -254,7 +251,6 @@ class Dynamics(Result):
         ]
 
     def table(self) -> pyarrow.Table:
-        """One row per quantity."""
         return arrow_table(self.rows())
 
     def _about(self) -> str:

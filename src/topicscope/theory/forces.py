@@ -60,7 +60,6 @@ class TopicShares:
 
 
 def fixed_shares(topics: int, tau: int) -> TopicShares:
-    """tau distinct topics with equal shares."""
     inside = tau / topics
     return TopicShares(
         topics, np.array([1 / tau, 0.0]), np.array([(tau - 1) / tau**2, 1 / tau]), np.array([inside, 1 - inside])
@@ -96,7 +95,6 @@ def beta_quadrature(a: float, b: float) -> tuple[Float[np.ndarray, " n"], Float[
 
 
 def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
-    """From all the proportions that there are."""
     squares = (thetas**2).sum(1)[:, None] - thetas**2
     each = np.repeat(probability / thetas.shape[1], thetas.shape[1])
     return TopicShares(thetas.shape[1], thetas.ravel(), squares.ravel(), each)

@@ -69,7 +69,6 @@ class Trajectory:
             self.slopes.setdefault(part, []).append(2 * float(np.vdot(matrix, speed[part])))
 
     def norm(self, part: str) -> Float[np.ndarray, " S"]:
-        """The Frobenius norm at `times`."""
         return np.sqrt(self.squares[part])
 
     @property
@@ -161,7 +160,6 @@ class Flow:
         return {name: part.reshape(shape) for (name, shape), part in parts}
 
     def speed(self, vector: Float[np.ndarray, " n"]) -> tuple[float, Float[np.ndarray, " n"]]:
-        """Loss and minus its gradient."""
         self.gradients += 1
         loss, gradient = self.population.gradient(self.weights(vector))
         return loss, -flat(gradient)
@@ -186,7 +184,6 @@ class Flow:
     def step(
         self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"], h: float, count: int
     ) -> Float[np.ndarray, " n"]:
-        """A step of length h from `count` gradients."""
         c = stages(count)
         before, now = at, at + c.first * h * speed
         for mu, nu, mu_step, gamma_step in zip(c.mu, c.nu, c.mu_step, c.gamma_step, strict=True):

@@ -102,7 +102,6 @@ class Growth:
 
     @cached_property
     def sigma(self) -> float:
-        """Force on topic contrasts at l = 0, where W_V is optimal (R2)."""
         return contrast_force(self.shares, self.v, self.masking)
 
     def attended(self, ell: Numbers) -> Attended:
@@ -121,7 +120,6 @@ class Growth:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Entries of Pi: two words of one topic, of two topics."""
         return (1 - 1 / self.topics) / self.v, -1 / (self.topics * self.v)
 
     @property
@@ -160,7 +158,6 @@ class Growth:
         return (2 * a * joint_slope - a**2 * square_slope) / (self.topics - 1)
 
     def loss(self, ell: float) -> float:
-        """Squared loss at l with the best W_V."""
         found = self.moments(ell)
         return 1 - 1 / (self.topics * self.v) - found.joint**2 / found.square
 
@@ -185,7 +182,6 @@ class Growth:
 
     @cached_property
     def l_star(self) -> float:
-        """Where the force ends: by bisection, to the last digit."""
         if self.reason is not None:
             raise InputError(f"no second stage is predicted: {self.reason}")
         low, high = 0.0, float(self.v)
@@ -197,7 +193,6 @@ class Growth:
 
     @property
     def alpha_star(self) -> float:
-        """Attention to a word of the same topic over that to one of another, on the plateau."""
         return math.exp(self.l_star / self.v)
 
     def plateau_norm(self, attention_dim: int) -> float:
@@ -212,7 +207,6 @@ class Growth:
         return float(self.l_star / 8 * weights @ ((self.sigma / self.force(ls) - 1) / ls))
 
     def e_fold(self, attention_dim: int) -> float:
-        """Time in which key and query grow by e at first."""
         return math.sqrt(attention_dim) / self.sigma
 
     def constant(self, attention_dim: int) -> float:
@@ -257,7 +251,6 @@ class Coupling(NamedTuple):
 
     @property
     def rate(self) -> Any:
-        """The larger eigenvalue."""
         return self.bend + np.hypot(self.bend, self.pull)
 
 

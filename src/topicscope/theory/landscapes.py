@@ -74,7 +74,6 @@ class SecondStage:
 
     @property
     def inside(self) -> bool | None:
-        """Whether the theorem's bounds contain the best attention."""
         return None if self.theorem is None else self.theorem.contains(self.optimum.alpha, self.optimum.beta)
 
     def as_dict(self) -> dict[str, Any]:
@@ -164,12 +163,10 @@ class Landscape:
 
     @property
     def minimum(self) -> tuple[float, float, float]:
-        """alpha, beta and loss of the lowest point of the grid."""
         i, j = np.unravel_index(np.argmin(self.loss), self.loss.shape)
         return float(self.alpha[i]), float(self.beta[j]), float(self.loss[i, j])
 
     def points(self) -> dict[str, Float[np.ndarray, " n*n"]]:
-        """alpha, beta and loss of every point."""
         alpha, beta = np.meshgrid(self.alpha, self.beta, indexing="ij")
         return {"alpha": alpha.ravel(), "beta": beta.ravel(), "loss": self.loss.ravel()}
 
@@ -227,7 +224,6 @@ class AttentionLandscape(Result):
     folder: Path | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """results.json."""
         alpha, beta, loss = self.grid.minimum
         gamma = self.stage.setting.gamma(alpha, beta)
         return self.stage.as_dict() | {"grid_minimum": {"alpha": alpha, "beta": beta, "gamma": gamma, "loss": loss}}
@@ -236,7 +232,6 @@ class AttentionLandscape(Result):
         return self.stage.summary()
 
     def table(self) -> pyarrow.Table:
-        """One row per point of the grid."""
         import pyarrow
 
         return pyarrow.table(self.grid.points())

@@ -46,9 +46,7 @@ class HasWorld(Protocol):
     @property
     def world(self) -> World: ...
 
-    def world_for(self, law: str) -> World:
-        """The world, or InputError with the reason why the law does not cover it."""
-        ...
+    def world_for(self, law: str) -> World: ...
 
 
 def optimum(
@@ -126,7 +124,6 @@ def too_many(words: int, most: int) -> str:
 
 
 def checked_length(length: Any) -> Length:
-    """A length, if it is one."""
     numbers = length if isinstance(length, tuple | list) and len(length) == 2 else (length, length)
     whole = all(isinstance(n, int | np.integer) and 1 <= n <= LONGEST for n in numbers) and numbers[0] <= numbers[1]
     if length != "infinite" and not whole:

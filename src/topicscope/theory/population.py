@@ -127,7 +127,6 @@ class Groups(NamedTuple):
 
     @property
     def member(self) -> Float[np.ndarray, "V G"]:
-        """Which words are in which group."""
         return np.eye(len(self.words))[self.place // self.words.shape[1]]
 
 
@@ -181,7 +180,6 @@ class Population:
 
     @classmethod
     def of_world(cls, world: SmallWorld, masking: Masking, objective: Loss = "squared") -> Population:
-        """The infinite documents of a world whose law has few values."""
         shown, true = world.infinite(masking)
         instead = np.full(true.shape[1], masking.p_random / (true.shape[1] - 1))
         instead[0] = masking.p_mask_word
@@ -237,7 +235,6 @@ class Population:
         return parts
 
     def fits(self, weights: NamedWeights) -> bool:
-        """Whether the matrices have the shapes of one model of these words."""
         shapes = {name: part.shape for name, part in weights.items()}
         words = len(self.instead)
         width = shapes["embedding"][0] if "embedding" in shapes else words
@@ -251,7 +248,6 @@ class Population:
         return self.loss_of_tables(*word_tables(parts, self.root))
 
     def loss_of_tables(self, votes: Tensor, scores: Tensor) -> Tensor:
-        """The loss of tables of words, as the definition has it."""
         import torch
 
         true, shown, probability, instead, sizes, asked = map(
@@ -267,7 +263,6 @@ class Population:
         return probability @ cost.sum(1)
 
     def gradient(self, weights: NamedWeights) -> tuple[float, NamedWeights]:
-        """The loss and its gradient by every matrix."""
         import torch
 
         parts = {name: torch.from_numpy(part).requires_grad_() for name, part in weights.items()}

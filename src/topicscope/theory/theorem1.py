@@ -63,7 +63,6 @@ class Theorem1(OptimumTheorem):
         return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
     def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
-        """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
         return self.examine(embedding).numbers["violation"] <= tolerance
 
     def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:

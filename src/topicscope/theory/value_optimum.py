@@ -191,7 +191,6 @@ class ValueOptimum(Result):
         return self.settings.sentence()
 
     def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
-        """W after this time of gradient flow, from `start` or from zero."""
         if not time >= 0:
             raise InputError(f"time = {time}: expected a number from 0, the learning rate times the steps")
         optimum = self.matrix()
@@ -199,7 +198,6 @@ class ValueOptimum(Result):
         return begun + self.learnt(optimum - begun, time)
 
     def checked(self, matrix: ValueArray) -> ValueArray:
-        """The matrix, if it has the vocabulary's size."""
         size = self.vocabulary
         if matrix.shape != (size, size):
             raise InputError(
@@ -233,7 +231,6 @@ class ValueOptimum(Result):
         return {name: None if missing.get(name) else value for name, value in asdict(entries).items()}
 
     def numbers(self) -> dict[str, Any]:
-        """The result as plain numbers, for JSON."""
         return {
             "settings": asdict(self.settings),
             "loss": self.loss,
@@ -473,7 +470,6 @@ def limit_entries(topics: int, v: int, contrast: float, masking: Masking) -> Ent
 def symmetric_optimum(
     settings: OptimumSettings, contrast: float, masking: Masking, weights: LengthWeights, notes: tuple[str, ...] = ()
 ) -> SymmetricOptimum:
-    """From the eigenvalue of E[theta theta'] on topic contrasts alone."""
     topics, v = settings.topics, settings.words // settings.topics
     parts = symmetric_parts(topics, v, contrast, masking, weights)
     endless = symmetric_parts(topics, v, contrast, masking, length_weights("infinite", masking.p_mask))
