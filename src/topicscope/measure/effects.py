@@ -55,10 +55,10 @@ def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
 class Estimate:
     """A mean over runs with its 95% interval (Student's t)."""
 
-    mean: float  # the mean
-    low: float  # lower end of the interval
-    high: float  # upper end
-    runs: int  # number of runs
+    mean: float
+    low: float
+    high: float
+    runs: int
 
     def __str__(self) -> str:
         return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
@@ -88,8 +88,8 @@ class Matched:
 
     same: float  # mean over pairs of one topic
     different: float  # mean over pairs of different topics
-    difference: float  # `same` less `different`
-    interval: Interval | None  # its 95% interval
+    difference: float
+    interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,16 +98,16 @@ class Effect:
 
     same: float  # mean over pairs of one topic
     different: float  # mean over pairs of different topics
-    difference: float  # `same` less `different`
+    difference: float
     ratio: float | None  # `same` over `different`; None ('undefined') where the denominator may be zero
     interval: Interval | None  # 95% interval of the difference, by bootstrap
-    ratio_interval: Interval | None = None  # 95% interval of the ratio
+    ratio_interval: Interval | None = None
     null_interval: Interval | None = None  # 95% interval of the difference where topics are shuffled among words
     p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
     matched: Matched | None = None  # the difference at equal word frequencies
-    same_word: float | None = None  # mean over pairs of the same word
-    pairs: float | None = None  # number of pairs of one topic
-    other_pairs: float | None = None  # number of pairs of different topics
+    same_word: float | None = None
+    pairs: float | None = None
+    other_pairs: float | None = None
     resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
     same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
     shuffled: Float[np.ndarray, " S"] | None = field(default=None, repr=False, compare=False)

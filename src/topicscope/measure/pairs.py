@@ -20,10 +20,10 @@ from topicscope.ground import Stream, generator
 class Membership:
     """Which words are in which topics, as a list of (word, topic) in order of topic."""
 
-    word: Int[np.ndarray, " I"]  # words (I)
+    word: Int[np.ndarray, " I"]
     topic: Int[np.ndarray, " I"]  # their topics (I)
-    words: int  # number of words
-    topics: int  # number of topics
+    words: int
+    topics: int
 
     @property
     def sizes(self) -> Int[np.ndarray, " K"]:
@@ -67,10 +67,10 @@ class PairSums:
     The last axis are strata: by how frequent the two words are, or just one.
     """
 
-    same: Float[np.ndarray, "K S"]  # sums inside topics (K x S)
-    same_pairs: Float[np.ndarray, "K S"]  # numbers of pairs inside topics (K x S)
-    between: Float[np.ndarray, "K K S"]  # sums between topics (K x K x S); zero between a topic and itself
-    between_pairs: Float[np.ndarray, "K K S"]  # numbers of pairs between topics (K x K x S)
+    same: Float[np.ndarray, "K S"]  # sums inside topics
+    same_pairs: Float[np.ndarray, "K S"]  # numbers of pairs inside topics
+    between: Float[np.ndarray, "K K S"]  # sums between topics; zero between a topic and itself
+    between_pairs: Float[np.ndarray, "K K S"]  # numbers of pairs between topics
 
     @np.errstate(invalid="ignore")
     def means(

@@ -60,9 +60,9 @@ def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
 class Stages:
     """Half-way steps of the norms (t50); NaN where one has not risen."""
 
-    value: float  # half-way step of W_V
-    key: float  # half-way step of W_K
-    query: float  # half-way step of W_Q
+    value: float
+    key: float
+    query: float
 
     @property
     def separation(self) -> float:
@@ -175,7 +175,7 @@ READINGS: dict[Phase, str] = {
 
 @dataclass(frozen=True)
 class Course:
-    phase: Phase  # its name
+    phase: Phase
     halves: Stages | None = None  # when half of each norm's rise was made (t50)
     starts: Stages | None = None  # when a tenth of it was made
     rising: tuple[str, ...] = ()  # norms without a plateau

@@ -55,8 +55,8 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
 class WordKinds(NamedTuple):
     """Words that may have several topics, by kind: those of one kind have the same topics."""
 
-    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, without [MASK] (n x K)
-    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common (K x K)
+    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, without [MASK]
+    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common
     pairs: Float[torch.Tensor, " 3"]
 
     @classmethod

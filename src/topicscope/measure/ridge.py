@@ -25,8 +25,8 @@ NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
 
 @dataclass(frozen=True)
 class Scores:
-    errors: Float[np.ndarray, " D"]  # squared error of each prediction (D)
-    totals: Float[np.ndarray, " D"]  # squared distance of each document from the mean of the training folds (D)
+    errors: Float[np.ndarray, " D"]  # squared error of each prediction
+    totals: Float[np.ndarray, " D"]  # squared distance of each document from the mean of the training folds
 
     @property
     def r2(self) -> float | None:
@@ -134,8 +134,8 @@ Classes = Int[np.ndarray, " D"]
 
 @dataclass(frozen=True)
 class ClassScores:
-    truth: Classes  # class of each document (D)
-    guessed: Classes  # guessed class (D); -1 where the features are no numbers
+    truth: Classes
+    guessed: Classes  # guessed class; -1 where the features are no numbers
 
     @property
     def accuracy(self) -> float:
@@ -163,7 +163,7 @@ class ClassScores:
 class Guess:
     """Guesses of all documents, each from folds that it is not in."""
 
-    scores: ClassScores  # classes and guesses
+    scores: ClassScores
     inner: Float[np.ndarray, " F"]
 
 

@@ -43,9 +43,9 @@ def measure_title(measure: str) -> str:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    measure: str  # its name
-    step: int  # step of the training
-    effect: Effect  # same topic against different topic
+    measure: str
+    step: int
+    effect: Effect
 
     def as_dict(self) -> dict[str, Any]:
         return {"measure": self.measure, "step": self.step, **self.effect.as_dict(controls=False)}
@@ -53,13 +53,13 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Moment:
-    measure: str  # its name
+    measure: str
     appears: int | None  # the first step from which on its interval stays above zero; None: never
     half: float | None  # the step at which half of its rise is made
-    half_interval: Interval | None  # its 95% interval
+    half_interval: Interval | None
     first: float  # the difference at the first step
     last: float  # the difference at the last step
-    last_interval: Interval | None  # its 95% interval
+    last_interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Order:
     first: str  # the earlier measure
     second: str  # the later one
     ratio: float  # half-way step of the second over that of the first
-    interval: Interval | None  # its 95% interval
+    interval: Interval | None
 
     def __str__(self) -> str:
         if self.interval is None:
@@ -85,7 +85,7 @@ class Order:
 @dataclass(frozen=True, repr=False)
 class Timeline(Result):
     kind: ClassVar[str] = TIMELINE.name
-    rows: list[TimelineRow]  # effects by measure and step
+    rows: list[TimelineRow]
     moments: list[Moment]  # when each measure appears
     order: Order | None  # which of embeddings and attention is later, and by how much; None where it is not known
     notes: list[str] = field(default_factory=list)  # what was measured

@@ -101,8 +101,8 @@ def _indicators(tops: Tops, size: int) -> sparse.csr_array:
 class Completion:
     perplexity: float  # per word of the second halves
     unigram: float  # perplexity of word frequencies alone, on the same words
-    documents: int  # number of documents
-    words: int  # number of words
+    documents: int
+    words: int
 
 
 def completion_perplexity(
@@ -157,7 +157,7 @@ ROWS = 256  # topics whose distances to all others are in memory together
 
 @dataclass(frozen=True)
 class TopicMap:
-    places: Float[np.ndarray, "K 2"]  # (K x 2)
+    places: Float[np.ndarray, "K 2"]
     shown: float  # share of their squared distances that the plane keeps
 
 

@@ -222,10 +222,6 @@ class DenseOptimum(ValueOptimum):
         [0.1827, 0.0499, 0.0285]
     """
 
-    settings: OptimumSettings
-    loss: float
-    modes: tuple[Mode, ...]
-    notes: tuple[str, ...]
     value: ValueArray
     directions: Float[np.ndarray, "V r"]
     rates: Float[np.ndarray, " r"]

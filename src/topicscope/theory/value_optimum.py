@@ -130,6 +130,7 @@ class OptimumSettings:
         )
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class ValueOptimum(Result):
     """W*, the best value matrix under uniform attention and squared loss, in a given world. `optimum` makes one.
 
@@ -371,10 +372,6 @@ class SymmetricOptimum(ValueOptimum):
         (0.366439, 0.366439)
     """
 
-    settings: OptimumSettings
-    loss: float
-    modes: tuple[Mode, ...]
-    notes: tuple[str, ...]
     parts: Parts
     entries: Entries
     limit: Entries
