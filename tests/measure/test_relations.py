@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicscope.measure import (
     WordKinds,
@@ -29,6 +29,7 @@ def block_means_by_loop(topic: np.ndarray, matrix: np.ndarray) -> list[float]:
     return [float(np.mean(group)) if group else np.nan for group in groups.values()]
 
 
+@settings(max_examples=30)
 @given(topics=st.integers(1, 4), v=st.integers(1, 4), d=st.integers(1, 5), seed=st.integers(0, 99))
 def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -45,6 +46,7 @@ def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int)
     )
 
 
+@settings(max_examples=30)
 @given(n=st.integers(1, 6), topics=st.integers(1, 3), d=st.integers(1, 4), seed=st.integers(0, 99))
 def test_means_of_words_with_several_topics_equal_a_double_loop(n: int, topics: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -82,6 +84,7 @@ def drawn(n: int, topics: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((n + 1, n + 1)), weight
 
 
+@settings(max_examples=30)
 @given(n=st.integers(1, 9), topics=st.integers(1, 4), seed=st.integers(0, 999))
 def test_means_by_pair_of_topics_equal_a_double_loop(n: int, topics: int, seed: int) -> None:
     matrix, weight = drawn(n, topics, seed)
@@ -99,6 +102,7 @@ def test_means_by_pair_of_topics_equal_a_double_loop(n: int, topics: int, seed: 
     np.testing.assert_allclose(topic_pair_means(matrix, weight), expected, rtol=1e-10, atol=1e-10)
 
 
+@settings(max_examples=30)
 @given(n=st.integers(1, 9), topics=st.integers(1, 6), seed=st.integers(0, 999))
 def test_means_by_topics_in_common_and_by_group_equal_a_double_loop(n: int, topics: int, seed: int) -> None:
     matrix, weight = drawn(n, topics, seed)

@@ -49,6 +49,7 @@ def npmi_by_loop(documents: list[np.ndarray], top: list[int], window: int) -> fl
     return sum(scores) / len(scores)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), window=st.integers(1, 12), shard=st.integers(1, 5))
 def test_coherence_is_that_of_a_loop_over_windows(seed: int, window: int, shard: int) -> None:
     documents, rng = documents_of(seed, 9), np.random.default_rng(seed)
@@ -81,6 +82,7 @@ def test_diversity_counts_distinct_words(tops: list[list[int]], share: float) ->
     assert diversity([np.array(top) for top in tops]) == pytest.approx(share, abs=1e-15)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), topics=st.integers(1, 5), more=st.integers(0, 1))
 def test_partners_are_the_best_of_all_permutations(seed: int, topics: int, more: int) -> None:
     rng = np.random.default_rng(seed)
@@ -119,6 +121,7 @@ def a_topic_model(seed: int, topics: int = 3, words: int = 6) -> tuple[np.ndarra
     return rng.dirichlet(np.full(words, 0.5), topics), rng.dirichlet(np.ones(topics)), frequency
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_perplexity_is_that_of_a_loop_over_words(seed: int) -> None:
     probability, shares, frequency = a_topic_model(seed)
@@ -141,6 +144,7 @@ def test_perplexity_is_that_of_a_loop_over_words(seed: int) -> None:
     assert found.unigram == pytest.approx(math.exp(-sum(alone) / len(alone)), rel=1e-10)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_the_mixture_is_the_mode_of_its_posterior(seed: int) -> None:
     """No mixture of a grid over all of them has a larger posterior density (Dirichlet prior, words given)."""
@@ -190,6 +194,7 @@ def distance(p: np.ndarray, q: np.ndarray) -> float:
     return math.sqrt(max(0.0, 1 - sum(math.sqrt(a * b) for a, b in zip(p, q, strict=True))))
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 4))
 def test_distances_and_neighbours_are_those_of_a_loop(seed: int, rows: int) -> None:
     probability = topics_of(seed)
@@ -209,6 +214,7 @@ def test_topics_without_a_common_word_are_at_distance_one() -> None:
     assert nearest_topics(np.eye(3))[0].tolist() == [1, 0, 0]  # ties: the first
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_three_topics_lie_in_the_plane_at_their_distances(seed: int) -> None:
     probability = topics_of(seed, count=3)
@@ -220,6 +226,7 @@ def test_three_topics_lie_in_the_plane_at_their_distances(seed: int) -> None:
             assert apart**2 == pytest.approx(distance(probability[i], probability[j]) ** 2, abs=1e-10)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_the_map_is_classical_scaling_of_the_distances(seed: int) -> None:
     probability = topics_of(seed)
@@ -263,7 +270,7 @@ def plain(counts: np.ndarray, prior: float) -> list[list[float]]:
     return rows
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 8), st.sampled_from([0.5, 10.0, 500.0]))
 def test_scores_are_those_of_a_double_loop(seed: int, groups: int, words: int, prior: float) -> None:
     rng = np.random.default_rng(seed)

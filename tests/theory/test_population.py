@@ -242,7 +242,7 @@ def test_topics_that_are_not_alike_have_no_such_flow() -> None:
         Population.of_topics(TopicModel(3, 3, zipf=1.0), Dirichlet(), Masking())
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(
     s=settings_of_the_theory(),
     alpha=st.floats(0.01, 100),
