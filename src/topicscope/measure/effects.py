@@ -171,7 +171,7 @@ def effect(
     )
 
 
-def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
+def corrected_p(differences: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
     """p of each of n differences, corrected for their number (Westfall and Young).
 
     It is the share of shuffles in which the largest of all n is as large, itself included. Differences are divided by
@@ -179,11 +179,11 @@ def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n
     """
     usable = shuffled[np.isfinite(shuffled).all(1)]
     if not len(usable):
-        return np.full(len(found), np.nan)
+        return np.full(len(differences), np.nan)
     middle, spread = usable.mean(0), usable.std(0)
-    scale = np.where(spread > 1e-12 * np.abs(found).max(), spread, np.inf)
+    scale = np.where(spread > 1e-12 * np.abs(differences).max(), spread, np.inf)
     largest = ((usable - middle) / scale).max(1)
-    return (1 + (largest[:, None] >= (found - middle) / scale).sum(0)) / (1 + len(usable))
+    return (1 + (largest[:, None] >= (differences - middle) / scale).sum(0)) / (1 + len(usable))
 
 
 def embedding_effect(

@@ -40,8 +40,8 @@ class Membership:
         """The same topics of some of the words, which are numbered anew in their order."""
         place = np.full(self.words, -1)
         place[words] = np.arange(len(words))
-        kept = place[self.word] >= 0
-        return Membership(place[self.word[kept]], self.topic[kept], len(words), self.topics)
+        among = place[self.word] >= 0
+        return Membership(place[self.word[among]], self.topic[among], len(words), self.topics)
 
     def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"], Float[np.ndarray, " P"]]:
         """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too.

@@ -95,12 +95,12 @@ def components(
     x, z = train - mean, test - mean
     if len(x) <= x.shape[1]:
         squares, axes = np.linalg.eigh(x @ x.T)
-        kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-        roots, axes = np.sqrt(squares[kept]), axes[:, kept]
-        return axes * roots, (z @ x.T) @ axes / roots, squares[kept]
+        real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+        roots, axes = np.sqrt(squares[real]), axes[:, real]
+        return axes * roots, (z @ x.T) @ axes / roots, squares[real]
     squares, axes = np.linalg.eigh(x.T @ x)
-    kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-    return x @ axes[:, kept], z @ axes[:, kept], squares[kept]
+    real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+    return x @ axes[:, real], z @ axes[:, real], squares[real]
 
 
 def predictions(

@@ -214,11 +214,11 @@ def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[
     """
     whole = counts.sum(0, dtype=np.float64)
     total = whole.sum()
-    told = np.flatnonzero((whole > 0) & (whole < total))
+    both_sides = np.flatnonzero((whole > 0) & (whole < total))
     z = np.zeros(counts.shape)
     for k, row in enumerate(counts):  # one at a time: there may be many groups of many words
-        size, beforehand = row.sum(), prior * whole[told] / total
-        here, there = row[told] + beforehand, whole[told] - row[told] + beforehand
+        size, beforehand = row.sum(), prior * whole[both_sides] / total
+        here, there = row[both_sides] + beforehand, whole[both_sides] - row[both_sides] + beforehand
         odds, other_odds = here / (size + prior - here), there / (total - size + prior - there)
-        z[k, told] = np.log(odds / other_odds) / np.sqrt(1 / here + 1 / there)
+        z[k, both_sides] = np.log(odds / other_odds) / np.sqrt(1 / here + 1 / there)
     return z

@@ -113,18 +113,18 @@ def optimum_is_enumeration(
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
     w = weights or length_weights(length, masking.p_mask, weighting)
-    found = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
+    best = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
     spread = float(weight @ (1 - (y**2).sum(1)))  # of the true words around their mean in a document
     loss = spread + float(weight @ ((x @ exact.T - y) ** 2).sum(1))
     return [
         Certificate(
             "W* of finite documents equals least squares over every text, mask and word shown",
             described(settings),
-            relative(found.matrix(), exact),
+            relative(best.matrix(), exact),
             EXACT,
         ),
         Certificate(
-            "the loss of W* equals that over every document", described(settings), abs(found.loss - loss), EXACT
+            "the loss of W* equals that over every document", described(settings), abs(best.loss - loss), EXACT
         ),
     ]
 
@@ -156,14 +156,14 @@ def rates_are_eigenvalues(s: Setting, rates: FirstStageRates | None = None) -> C
     """R1: T - 1 equal eigenvalues and one more; the rest is zero."""
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
     x, _ = world.infinite(s.masking)
-    found = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
+    eigenvalues = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
     rates = rates or first_stage_rates(s)
     stated = np.sort([rates.mean, *[rates.topics] * (s.T - 1), *[0.0] * (s.T * (s.v - 1) + 1)])
     smallest = min(rates.mean, rates.topics)
     return Certificate(
         "E[xx'] has the eigenvalues of the first stage: topic contrasts, mean, and zero",
         s.as_dict(),
-        float(np.abs(found - stated).max() / smallest),
+        float(np.abs(eigenvalues - stated).max() / smallest),
         SOLVED,
     )
 
@@ -181,10 +181,10 @@ def flow_is_exponential(
     g, h = (x * weight[:, None]).T @ x, (y * weight[:, None]).T @ x
     size = len(g)
     start, zero = np.random.default_rng(0).standard_normal((size, size)), np.zeros((size, size))
-    found, error = optimum(world.word_topics, world.moments(), masking, length=length), 0.0
-    for time in (0.5 / found.modes[0].eigenvalue, 2 / found.modes[min(1, len(found.modes) - 1)].eigenvalue):
+    best, error = optimum(world.word_topics, world.moments(), masking, length=length), 0.0
+    for time in (0.5 / best.modes[0].eigenvalue, 2 / best.modes[min(1, len(best.modes) - 1)].eigenvalue):
         both = np.hstack([start, np.eye(size)]) @ expm(time * np.block([[-2 * g, zero], [2 * h, zero]]))
-        error = max(error, relative(found.value_at(rate_scale * time, start), both[:, :size]))
+        error = max(error, relative(best.value_at(rate_scale * time, start), both[:, :size]))
     settings = described(about(world, masking, length))
     return Certificate("W(t) from any start equals the matrix exponential", settings, error, SOLVED)
 
@@ -233,7 +233,7 @@ def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRate
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho))
     moments, k = world.moments(), s.masking.k
     contrasts = np.eye(s.T) - 1 / s.T
-    found = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
+    eigenvalues = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
     rates = rates or group_rates(s, groups, rho)
     stated = np.sort([*[rates.between] * (groups - 1), *[rates.within] * (s.T - groups)])
     x, _ = world.infinite(s.masking)
@@ -242,7 +242,7 @@ def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRate
     return Certificate(
         "groups of topics: E[xx'] has the eigenvalues between and within groups",
         s.as_dict() | {"groups": groups, "rho": rho},
-        max(float(np.abs(found - stated).max()), missing) / min(rates),
+        max(float(np.abs(eigenvalues - stated).max()), missing) / min(rates),
         SOLVED,
     )
 
@@ -393,12 +393,14 @@ def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certifica
     """R7: under cross entropy near zero, at W = w Pi, the column of the [MASK] query."""
     force = mask_force(fixed_shares(s.T, s.tau), s.v, s.masking) if force is None else force
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    found = score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
+    force_there = (
+        score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
+    )
     stated = np.array([force.mask, *[force.word] * (s.T * s.v)])
     return Certificate(
         "under cross entropy the force on the [MASK] query near zero is as stated",
         s.as_dict(),
-        float(np.abs(found - stated).max() / np.abs(found).max()),
+        float(np.abs(force_there - stated).max() / np.abs(force_there).max()),
         NEAR_ZERO,
     )
 

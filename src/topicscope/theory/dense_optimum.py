@@ -261,16 +261,16 @@ class DenseOptimum(ValueOptimum):
         return (difference @ self.directions * -np.expm1(-2 * self.rates * time)) @ self.directions.T
 
     def numbers(self) -> dict[str, Any]:
-        found = super().numbers() | {"method": "matrix"}
+        numbers = super().numbers() | {"method": "matrix"}
         if self.error is not None:
-            found["numerical_error"] = self.error._asdict()
+            numbers["numerical_error"] = self.error._asdict()
         if self.topic is None:
-            return found
+            return numbers
         best, limit, theorem = (
             self.entry_numbers(mean_entries(matrix, self.topic))
             for matrix in (self.value, self.limit_matrix(), self.least_norm_matrix())
         )
-        return best | {"entries_are": "means over pairs of words"} | found | {"limit": limit, "theorem2": theorem}
+        return best | {"entries_are": "means over pairs of words"} | numbers | {"limit": limit, "theorem2": theorem}
 
     def summary(self) -> list[str]:
         entries = self.entries

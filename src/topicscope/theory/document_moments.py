@@ -235,8 +235,8 @@ def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarra
     if value is not None:
         shown = np.count_nonzero(moments.shown.sum(1))
         return value, vectors[:, :shown], rates[:shown]
-    kept = rates > ZERO_MOMENT * rates[0]
-    directions, rates = vectors[:, kept], rates[kept]
+    not_zero = rates > ZERO_MOMENT * rates[0]
+    directions, rates = vectors[:, not_zero], rates[not_zero]
     return (moments.joint @ directions / rates) @ directions.T, directions, rates
 
 

@@ -269,15 +269,15 @@ class Dynamics(Result):
             mode.norm**2 * (1 - rest) ** 2 * (mode.eigenvalue > 0) + s2 * size * mode.count * rest**2
             for mode, rest in zip(self.best.modes, left, strict=True)
         ]
-        found = {"value": np.sqrt(np.sum(squares, 0))}
+        norms = {"value": np.sqrt(np.sum(squares, 0))}
         if self.growth is not None and self.attention.half_time is not None:
             growth, dim = self.growth, self.training.attention_dim
             ell = growth.course(times, dim, growth.expected_start(dim, self.training.init_scale))
             modes = growth.topics - 1
             apart = np.exp(-2 * growth.sigma * times / math.sqrt(dim)) / 2  # W_K - W_Q dies out in the modes
             rest = s2 * dim * (size - modes + modes * apart)
-            found["key"] = np.sqrt(math.sqrt(dim) * modes * ell + rest)
-        return found
+            norms["key"] = np.sqrt(math.sqrt(dim) * modes * ell + rest)
+        return norms
 
     def changed(self, **parts: Any) -> Dynamics:
         return replace(self, **parts)

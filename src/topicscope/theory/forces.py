@@ -48,8 +48,8 @@ class TopicShares:
 
     def mean(self, values: Float[np.ndarray, "... n"]) -> Any:
         """Expectation over the law of one topic: a number, or one for each row."""
-        found = values @ self.probability
-        return float(found) if found.ndim == 0 else found
+        expected = values @ self.probability
+        return float(expected) if expected.ndim == 0 else expected
 
     @property
     def contrast(self) -> float:

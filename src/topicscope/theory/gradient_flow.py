@@ -166,20 +166,20 @@ class Flow:
 
     def largest_eigenvalue(self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"]) -> float:
         """Of the Hessian, by the power method on differences of the gradient."""
-        direction, found = self.direction, 0.0
+        direction, eigenvalue = self.direction, 0.0
         if direction is None:
             direction = speed if np.linalg.norm(speed) > 0 else np.ones_like(at)
         size = 1e-6 * max(float(np.linalg.norm(at)), 1e-3)
         for _ in range(50):
             direction = direction / np.linalg.norm(direction)
             change = (self.speed(at + size * direction)[1] - speed) / size
-            before, found = found, float(np.linalg.norm(change))
-            if found == 0:
+            before, eigenvalue = eigenvalue, float(np.linalg.norm(change))
+            if eigenvalue == 0:
                 break
             self.direction = direction = change
-            if abs(found - before) <= 0.02 * found:
+            if abs(eigenvalue - before) <= 0.02 * eigenvalue:
                 break
-        return SLACK * found
+        return SLACK * eigenvalue
 
     def step(
         self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"], h: float, count: int

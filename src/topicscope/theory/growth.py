@@ -158,8 +158,8 @@ class Growth:
         return (2 * a * joint_slope - a**2 * square_slope) / (self.topics - 1)
 
     def loss(self, ell: float) -> float:
-        found = self.moments(ell)
-        return 1 - 1 / (self.topics * self.v) - found.joint**2 / found.square
+        moments = self.moments(ell)
+        return 1 - 1 / (self.topics * self.v) - moments.joint**2 / moments.square
 
     @property
     def reason(self) -> str | None:

@@ -489,10 +489,10 @@ def symmetric_modes(parts: Parts, topics: int, v: int) -> tuple[Mode, ...]:
     rates, vectors = plane_rates(parts, topics * v)
     root = np.sqrt(topics * v)
     on_plane = [float(abs(vector @ (parts.rho * [1, root])) / root) for vector in vectors.T]
-    found = [
+    rows = [
         ("mean", 1, float(rates[1]), on_plane[1]),
         ("[MASK] against words", 1, float(rates[0]), on_plane[0]),
         ("topic contrasts", topics - 1, parts.topic, parts.a * math.sqrt(topics - 1)),
         ("within-topic", topics * (v - 1), parts.word, parts.b * math.sqrt(topics * (v - 1))),
     ]
-    return ordered([Mode(name, count, rate, rate, norm) for name, count, rate, norm in found])
+    return ordered([Mode(name, count, rate, rate, norm) for name, count, rate, norm in rows])
