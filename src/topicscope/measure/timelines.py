@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect, Interval, columns, interval, with_intervals
+from topicscope.ground import Folder, Kind, Result, adapter_of, arrow_table, read_finished, write_csv
+from topicscope.measure.effects import Effect, Interval, columns, interval
 from topicscope.measure.phases import appears, half_way
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class Timeline(Result):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
             [TimelineRow(row["measure"], row["step"], Effect.from_dict(row)) for row in data["timeline"]],
-            [Moment(**with_intervals(moment)) for moment in data["moments"]],
-            None if data["order"] is None else Order(**with_intervals(data["order"])),
+            adapter_of(list[Moment]).validate_python(data["moments"]),
+            None if data["order"] is None else adapter_of(Order).validate_python(data["order"]),
             data["notes"],
         )
 
