@@ -37,8 +37,8 @@ def test_the_law_starts_and_ends_where_the_norm_does() -> None:
     world = WORLDS[1]
     growth, start = world.growth(), world.start(0.01, 3)
     first, last = key_law(growth, start, np.array([0.0, 1e9]))
-    norm = float(np.linalg.norm(start.key))
-    rest = norm**2 - math.sqrt(21) * 4 * growth.realised_start(start.key, start.query)
+    norm = float(np.linalg.norm(start["key"]))
+    rest = norm**2 - math.sqrt(21) * 4 * growth.realised_start(start["key"], start["query"])
     assert first == pytest.approx(norm, rel=1e-12)
     assert last == pytest.approx(math.sqrt(growth.plateau_norm(21) ** 2 + rest), rel=1e-6)
 
