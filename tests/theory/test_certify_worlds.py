@@ -18,7 +18,7 @@ from topicscope.theory import (
     mask_force,
     theorem2,
 )
-from topicscope.theory.certificates import Certificate
+from topicscope.theory.certify_worlds import Certificate
 from topicscope.theory.dense_optimum import shown_by
 from topicscope.theory.document_moments import (
     WEIGHTINGS,

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from tests.theory.settings import settings_of_the_theory
 from tests.world.samples import one_batch
 from topicscope import InputError, ModelConfig, Objective, Weights
-from topicscope.model import collapsed_loss, dense_loss, initial
+from topicscope.model import dense_loss
 from topicscope.theory import (
     Loss,
     Population,
@@ -145,7 +145,7 @@ def test_words_of_one_topic_are_one_group() -> None:
 
 def test_it_starts_where_train_does() -> None:
     config = ModelConfig(attention_dim=5, init_scale=0.02, prediction_bias="none", embedding="trained", dim=8)
-    wanted, found = initial(config, 7, seed=4), gaussian_start(7, 5, 0.02, seed=4, width=8)
+    wanted, found = config.initial(7, seed=4), gaussian_start(7, 5, 0.02, seed=4, width=8)
     assert sorted(wanted) == sorted(found)
     assert all((wanted[name] == part).all() for name, part in found.items())
     assert (gaussian_start(7, 5, 0.04, seed=4)["key"] == 2 * gaussian_start(7, 5, 0.02, seed=4)["key"]).all()
@@ -224,7 +224,7 @@ def test_norms_from_a_small_start_are_those_of_all_words(loss: Any) -> None:
     few = topics.alike(start)
     short, long = gradient_flow(topics, few, 2000.0), gradient_flow(words, start, 2000.0)
     for part, whole in start.items():
-        outside = np.vdot(whole, whole) - np.vdot(few[part], few[part])
+        outside = float(np.vdot(whole, whole)) - float(np.vdot(few[part], few[part]))
         assert np.sqrt(short.squares[part][-1] + outside) == pytest.approx(long.norm(part)[-1], rel=5e-3)
 
 
@@ -272,8 +272,6 @@ def test_it_is_the_loss_of_the_transformer_itself() -> None:
         ModelConfig(key="zero", query="zero", value="blocks"), s.topic_model, s.masking, dtype=torch.float64
     )
     batch = one_batch(every_document(s.topic_model, 2), s.topic_model, s.masking, uniform=True)
-    found = collapsed_loss(
-        ModelConfig(key="zero", query="zero", value="blocks"), weights, Objective("squared"), batch
-    ).item()
+    found = ModelConfig(key="zero", query="zero", value="blocks").loss(weights, Objective("squared"), batch).item()
     assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
     assert found == pytest.approx(1 - 1 / 6, rel=1e-13)

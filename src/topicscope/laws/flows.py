@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.laws.coverage import RunSettings, starts_even
-from topicscope.model import initial
 from topicscope.theory import NamedWeights, Population, curvature, descent, gradient_flow
 
 FLOW_TOLERANCE = 1e-3
@@ -51,7 +50,7 @@ class FlowStart:
             "cross-entropy" if run.objective.loss == "cross-entropy" else "squared",
             alike=starts_even(run),
         )
-        drawn = initial(run.model, run.world.topic_model.vocabulary, run.seed)
+        drawn = run.model.initial(run.world.topic_model.vocabulary, run.seed)
         names = {"embedding": "embedding", "value": "value", "key": "key", "query": "query", "prediction_bias": "bias"}
         whole = {name: drawn[part].astype(float) for part, name in names.items() if part in drawn}
         return cls(world, world.alike(whole), whole)

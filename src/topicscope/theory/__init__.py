@@ -12,7 +12,8 @@ from topicscope.theory.attention_loss import (
     best_attention,
     population_loss,
 )
-from topicscope.theory.certificates import Certificate, verify
+from topicscope.theory.certificates import verify
+from topicscope.theory.certify_worlds import Certificate
 from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, entry_steps, mask_first
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form
 from topicscope.theory.document_moments import (

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.theory.dense_optimum import closed_form, dense_optimum, limit_of_length
-from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, Weighting, length_weights
+from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, ValueArray, Weighting, length_weights
 from topicscope.theory.enumeration import (
     SmallWorld,
     every_masked_document,
@@ -43,8 +43,9 @@ from topicscope.theory.growth import Growth
 from topicscope.theory.optimum import optimum
 from topicscope.theory.population import score_force
 from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Matrix
 from topicscope.theory.theorem2 import theorem2
-from topicscope.theory.value_optimum import OptimumSettings, ValueArray
+from topicscope.theory.value_optimum import OptimumSettings
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
 EXACT = 1e-12  # tolerance of claims that hold up to rounding

@@ -19,6 +19,7 @@ from topicscope.ground import InputError
 from topicscope.theory.document_moments import (
     ZERO_MOMENT,
     LengthWeights,
+    ValueArray,
     document_moments,
     infinite_map,
     shown_instead,
@@ -26,7 +27,7 @@ from topicscope.theory.document_moments import (
     whole_solution,
     with_mask,
 )
-from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueArray, ValueOptimum, ordered
+from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, ordered
 from topicscope.world import Masking, Moments
 
 ZERO_ROOT = 1e-9  # singular values below this share of the largest are zero: roots of eigenvalues
