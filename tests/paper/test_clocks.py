@@ -15,7 +15,7 @@ from topicscope.pages import Lines
 from topicscope.paper import adam_clocks, mask_first, small_start
 from topicscope.paper.experiment import reached
 from topicscope.paper.stage_law import FlowWorld
-from topicscope.theory import tied_start, topic_contrasts, word_tables
+from topicscope.theory import gaussian_start, topic_contrasts, word_tables
 from topicscope.world import Masking
 
 
@@ -86,9 +86,9 @@ def test_a_flow_under_cross_entropy_leaves_along_mask() -> None:
 
 
 def test_contrasts_are_those_of_the_projector() -> None:
-    weights, world = tied_start(13, 60, 13, 0.3, 0), small_start.WORLD
-    pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights, 13)
-    expected = Masking().k * np.vdot(tables.value, pi), np.vdot(tables.scores, pi)
+    weights, world = gaussian_start(13, 13, 0.3, 0, width=60), small_start.WORLD
+    pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights)
+    expected = Masking().k * np.vdot(tables.votes, pi), np.vdot(tables.scores, pi)
     assert small_start.contrasts(weights) == pytest.approx(expected, rel=1e-10)
 
 
