@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from topicscope.world import Dirichlet, DocumentPrior, Fixed, Given, Groups, LogisticNormal, Own, TopicModel
-from topicscope.world.moments import Moments
+from topicscope.world import Dirichlet, DocumentPrior, Fixed, Given, Groups, LogisticNormal, Moments, Own, TopicModel
+from topicscope.world.dirichlet import from_dirichlet
 
 OVERLAPPING = TopicModel(4, 4, overlap=0.25, zipf=1.0, common_words=2, common_share=0.2)
 UNEQUAL = TopicModel(words_per_topic=[1, 3, 2, 4], zipf=0.5)
@@ -85,9 +85,7 @@ def test_estimates_lie_within_their_error_of_the_exact_posterior() -> None:
     prior, rng = Dirichlet(alpha=[0.1, 0.3, 0.5, 1.0]), np.random.default_rng(0)
     counts = np.stack([rng.multinomial(60, FOUR.word_topics @ theta) for theta in prior.sample_proportions(4, 40, rng)])
     exact = prior.posterior(FOUR, counts.astype(float), A, E)
-    from topicscope.world import importance
-
-    found = importance.from_dirichlet(FOUR, counts.astype(float), A, E, np.array(prior.alpha))
+    found = from_dirichlet(FOUR, counts.astype(float), A, E, np.array(prior.alpha))
     assert exact.halves is None
     assert found.halves is not None
     assert found.effective is not None

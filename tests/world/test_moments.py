@@ -21,9 +21,9 @@ from topicscope.world import (
     TopicModel,
     checked_moments,
     every_document,
-    normal_moments,
+    logistic_normal,
 )
-from topicscope.world.normal_moments import correlated_normal
+from topicscope.world.logistic_normal import correlated_normal
 
 DRAWS = 1_000_000
 COVARIANCE = [[1.0, 0.8, 0.0, -0.3], [0.8, 1.5, 0.1, 0.0], [0.0, 0.1, 0.5, 0.0], [-0.3, 0.0, 0.0, 2.0]]
@@ -150,12 +150,12 @@ def test_wide_normals_of_many_means_are_quick_and_those_of_draws() -> None:
 @pytest.mark.parametrize("spread", [[20.0] * 6, [3.0, 9.0, 50.0, 7.0, 4.0, 100.0]])
 def test_larger_steps_over_x_change_nothing(monkeypatch: pytest.MonkeyPatch, spread: list[float]) -> None:
     centre, variance = np.linspace(-3, 40, 6), np.square(spread)
-    coarse = normal_moments.independent_normal(centre, variance)
+    coarse = logistic_normal.independent_normal(centre, variance)
     monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 1)
-    fine = normal_moments.independent_normal(centre, variance)
+    fine = logistic_normal.independent_normal(centre, variance)
     assert coarse.second == pytest.approx(fine.second, rel=1e-12)
     monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 200)  # far too large ones do
-    assert np.abs(normal_moments.independent_normal(centre, variance).second / fine.second - 1).max() > 1e-6
+    assert np.abs(logistic_normal.independent_normal(centre, variance).second / fine.second - 1).max() > 1e-6
 
 
 def test_parts_are_independent_estimates_of_correlated_moments() -> None:
