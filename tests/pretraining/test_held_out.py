@@ -126,6 +126,5 @@ def test_it_is_in_the_estimate() -> None:
     every, off = ({"share": share, "every": 1, "rows": 320} for share in (0.1, 0.0))
     often, never = (cost_of([small.config(steps=1000, batch_size=8, held_out=held)]) for held in (every, off))
     assert often.seconds > 3 * never.seconds  # 320 rows forward: a dozen steps of 8 rows
-    assert often.memory > never.memory
     with pytest.raises(InputError, match=r"held_out\.share"):
         small.config(held_out={"share": 0.6})

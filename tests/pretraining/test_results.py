@@ -14,9 +14,9 @@ import pytest
 from tests.pretraining import small
 from topicscope import InputError, read
 from topicscope.ground import file_digest, folders
-from topicscope.measure import Stages
-from topicscope.pretraining import PretrainResults, PretrainRun, PretrainRuns, layer_metrics, stored_configs
-from topicscope.pretraining.results import PRETRAIN, stored_metrics, write_pretrained
+from topicscope.measure import Stages, layer_metrics
+from topicscope.pretraining import PretrainResults, PretrainRun, PretrainRuns, stored_configs
+from topicscope.pretraining.run import PRETRAIN, stored_metrics, write_pretrained
 
 
 def metrics_of(steps: int = 80, late: int = 20) -> dict[str, np.ndarray]:

@@ -76,7 +76,7 @@ from topicscope.ground.ranges import (
 from topicscope.ground.results import Result, SeveralRuns, arrow_table, configs_to_resume, read_finished
 from topicscope.ground.settings import assign, flat, gather, load_settings, log_steps, merged, number, parsed
 from topicscope.ground.streams import Stream, generator, torch_seed
-from topicscope.ground.tensors import check_tensors, read_tensors
+from topicscope.ground.tensors import check_tensors, fingerprint, read_checkpoint, read_tensors
 from topicscope.ground.threads import Device, one_thread, repeatable, usable_device, worker_pool
 from topicscope.ground.values import parse_json, parse_yaml, plain
 
@@ -151,6 +151,7 @@ __all__ = [
     "expected",
     "file_digest",
     "files",
+    "fingerprint",
     "finished_about",
     "flat",
     "folders",
@@ -181,6 +182,7 @@ __all__ = [
     "progress_shown",
     "read_about",
     "read_bytes",
+    "read_checkpoint",
     "read_finished",
     "read_metrics",
     "read_tensors",

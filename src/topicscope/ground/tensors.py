@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -100,3 +102,55 @@ def check_tensors(
                 f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
                 f"expected {wanted or 'no such tensor'}; {advice}"
             )
+
+
+def fingerprint(settings: Any) -> str:
+    """A digest of settings: a checkpoint carries that of the run that it belongs to.
+
+    Args:
+        settings: Plain values, such as `config.as_dict()`.
+
+    Returns:
+        The digest.
+
+    Example:
+        >>> fingerprint({"steps": 5, "seed": 0}) == fingerprint({"seed": 0, "steps": 5})
+        True
+    """
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def read_checkpoint(path: AnyPath, own: str, advice: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
+    """Open a checkpoint of this run. What goes wrong while it is put back is an InputError, too.
+
+    Args:
+        path: The file.
+        own: Fingerprint of the run, which the note of the file must have.
+        advice: What to do if it is damaged, for error messages.
+
+    Returns:
+        A context manager that gives arrays by name, and the note.
+
+    Raises:
+        InputError: It is damaged, or belongs to a run with another config.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from topicscope.ground import write_tensors
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_tensors(Path(folder, "a"), {"key": np.ones(2)}, {"fingerprint": "mine"})
+        ...     with read_checkpoint(Path(folder, "a"), "mine", "train again") as (tensors, note):
+        ...         print(tensors["key"])
+        [1. 1.]
+    """
+    tensors, note = read_tensors(path, advice)
+    if note.get("fingerprint") != own:
+        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {advice}")
+    try:
+        yield tensors, note
+    except InputError:
+        raise
+    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {advice}") from None

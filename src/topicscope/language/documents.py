@@ -45,7 +45,6 @@ def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
 
 
 def once(documents: Sequence[int], of: Originals) -> list[int]:
-    """Of documents by number those that count where each text does so once: its first."""
     first: dict[int, int] = {}
     for number in documents:
         first.setdefault(int(of[number]), number)
@@ -53,7 +52,6 @@ def once(documents: Sequence[int], of: Originals) -> list[int]:
 
 
 def copies_note(of: Originals) -> str:
-    """Empty where all texts differ."""
     copies = len(of) - len(np.unique(of))
     return (
         f"{copies:,} of the {len(of):,} documents have the text of another: where the topics or labels of documents "
@@ -137,7 +135,6 @@ class DocumentTopics:
         return lambda number, words: known[number] if number in known else infer(words)
 
     def main(self, shares: Mixture | None) -> list[TopicShare]:
-        """The largest shares, those of no weight left out."""
         if shares is None:
             return []
         order = np.argsort(-shares, kind="stable")[:MAIN_TOPICS]

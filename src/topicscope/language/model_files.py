@@ -44,7 +44,6 @@ class ModelFiles:
 
     @property
     def numbers(self) -> int:
-        """How many numbers the weights hold."""
         return sum(prod(shape) for shape in self.shapes.values())
 
 
@@ -67,7 +66,6 @@ def check_plain_files(folder: Path) -> None:
 
 
 def check_seal(folder: Path) -> None:
-    """Raise InputError where a folder that `topicscope pretrain` wrote is no longer what it wrote."""
     if not (folder / SEAL).exists():
         return
     digests = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL))
@@ -80,7 +78,6 @@ def check_seal(folder: Path) -> None:
 
 
 def read_model_files(folder: Path) -> ModelFiles:
-    """The config and the shapes of a model folder; InputError where it is none, or is damaged."""
     if not (folder / CONFIG).exists():
         raise InputError(f"{shown(folder)} is not a model folder: it has no {CONFIG}")
     names = [name for name in (WEIGHTS, INDEX) if (folder / name).exists()]
@@ -103,7 +100,6 @@ def read_model_files(folder: Path) -> ModelFiles:
 
 
 def model_config(folder: Path) -> Mapping[str, Any]:
-    """Read the config.json of a model folder, and check that its weights files are complete."""
     return read_model_files(folder).config
 
 

@@ -88,7 +88,6 @@ def without_panic_reports() -> Iterator[None]:
 
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[Any, list[str]]:
-    """Load a model from safetensors, in float32 on the CPU, with eager attention."""
     files = read_model_files(Path(place.name)) if place.local else None
     where: dict[str, Any] = {
         "revision": place.revision,
@@ -117,7 +116,6 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
 
 
 def check_architecture(config: Any, name: str | Path) -> None:
-    """Raise InputError where the config says that its weights are of another kind of model."""
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
@@ -221,7 +219,6 @@ class LoadedModel:
         return self.model.device
 
     def random(self, seed: int = 0) -> LoadedModel:
-        """The same architecture with random weights."""
         build: Any = transformers.AutoModel.from_config
         with torch.random.fork_rng(devices=[]), quiet():
             # the name is part of the seed, so that models of the same shape get different weights
@@ -231,7 +228,6 @@ class LoadedModel:
 
 
 def load_tokenizer(name: str | Path) -> Any:
-    """Load a tokenizer, and try it once."""
     place = check_tokenizer(name)
     where = "" if place.local else "there is no such folder, and from the hub "
     said = f"{name}: {where}its tokenizer cannot be loaded"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import language, pages, pretraining
+from topicscope.measure import layer_names
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
@@ -31,7 +32,7 @@ class Curves:
     def starts(self) -> dict[str, dict[str, float]]:
         """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
         metrics = self.run.metrics
-        return {layer: pages.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
+        return {layer: pages.starts(metrics, layer) for layer in layer_names(metrics)}
 
 
 @dataclass(frozen=True)
