@@ -309,6 +309,8 @@ def prior(cls: PriorClass) -> PriorClass:
         ['dirichlet', 'fixed', 'given', 'groups', 'logistic-normal']
     """
     built: Any = section(cls)
+    if missing := sorted(built.__abstractmethods__):
+        raise TypeError(f"the prior {built.__name__} has no method {' and no method '.join(missing)}")
     KINDS[built.kind] = built
     for kind in sorted(KINDS):
         KINDS[kind] = KINDS.pop(kind)
