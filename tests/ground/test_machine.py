@@ -15,7 +15,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from tests.waiting import wait_until
-from topicscope.ground import InputError, one_thread, repeatable, threads, usable_device, worker_pool
+from topicscope.ground import InputError, machine, one_thread, repeatable, usable_device, worker_pool
 
 
 def test_devices() -> None:
@@ -101,7 +101,7 @@ def test_an_error_ends_the_work_that_is_running(monkeypatch: pytest.MonkeyPatch)
         def shutdown(self, **_: object) -> None:
             ended.append("pool")
 
-    monkeypatch.setattr(threads, "ProcessPoolExecutor", Pool)
+    monkeypatch.setattr(machine, "ProcessPoolExecutor", Pool)
     with pytest.raises(KeyboardInterrupt), worker_pool(1):
         raise KeyboardInterrupt
     with worker_pool(1):
