@@ -151,10 +151,10 @@ def test_wide_normals_of_many_means_are_quick_and_those_of_draws() -> None:
 def test_larger_steps_over_x_change_nothing(monkeypatch: pytest.MonkeyPatch, spread: list[float]) -> None:
     centre, variance = np.linspace(-3, 40, 6), np.square(spread)
     coarse = logistic_normal.independent_normal(centre, variance)
-    monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 1)
+    monkeypatch.setattr(logistic_normal, "_coarser", lambda spread: 1)
     fine = logistic_normal.independent_normal(centre, variance)
     assert coarse.second == pytest.approx(fine.second, rel=1e-12)
-    monkeypatch.setattr(normal_moments, "_coarser", lambda spread: 200)  # far too large ones do
+    monkeypatch.setattr(logistic_normal, "_coarser", lambda spread: 200)  # far too large ones do
     assert np.abs(logistic_normal.independent_normal(centre, variance).second / fine.second - 1).max() > 1e-6
 
 

@@ -345,6 +345,6 @@ def test_moments_that_no_law_has_are_refused(second: Any, message: str) -> None:
 
 def test_a_configuration_holds_no_law_of_the_users_own() -> None:
     with pytest.raises(InputError) as error:
-        RunConfig(documents=Own(Corner()))  # type: ignore[arg-type]
+        RunConfig(documents=Own(Corner()))
     assert "\n" not in str(error.value)
     assert "dirichlet" in str(error.value)

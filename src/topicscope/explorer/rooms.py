@@ -88,9 +88,16 @@ NUMBERS = {number.name: number for numbers in OFFERED.values() for number in num
 def of_prior(number: Asked) -> Control:
     """The control of a number that priors ask for; it is shown with one of these priors."""
     kinds = "|".join(kind for kind, numbers in OFFERED.items() if number in numbers)
-    slider = {"low": number.low, "high": number.high, "step": 1 if number.whole else 0.01}
     return Control(
-        number.name, number.label, "World", **slider, log=number.log, whole=number.whole, only=f"prior={kinds}"
+        number.name,
+        number.label,
+        "World",
+        low=number.low,
+        high=number.high,
+        step=1 if number.whole else 0.01,
+        log=number.log,
+        whole=number.whole,
+        only=f"prior={kinds}",
     )
 
 

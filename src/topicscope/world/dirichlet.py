@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import WIDEST, InputError, PositiveRate, number_only
+from topicscope.ground import WIDEST, PositiveRate, number_only, refuse
 from topicscope.world.priors import (
     DRAWS,
     Asked,
@@ -69,8 +69,8 @@ class Dirichlet(DocumentPrior):
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
-        if isinstance(self.alpha, list) and len(self.alpha) != topics:
-            raise InputError(f"documents.alpha has {len(self.alpha)} numbers; expected one number per topic ({topics})")
+        given = len(self.alpha) if isinstance(self.alpha, list) else topics
+        refuse((given != topics, f"documents.alpha has {given} numbers; expected one number per topic ({topics})"))
 
     def weights(self, topics: int) -> Float[np.ndarray, " T"]:
         """alpha of every topic."""

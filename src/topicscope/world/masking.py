@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import model_validator
 
-from topicscope.ground import Probability, SomeProbability, Stream, section
+from topicscope.ground import Probability, SomeProbability, Stream, refuse, section
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
@@ -139,11 +139,14 @@ class Masking:
 
     @model_validator(mode="after")
     def _check(self) -> Masking:
-        if self.p_correct + self.p_random > 1:
-            raise ValueError(
-                f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; "
-                "choose shares of the masked positions that sum to at most 1"
+        total = self.p_correct + self.p_random
+        refuse(
+            (
+                total > 1,
+                f"p_correct + p_random = {total:g} is more than 1; choose shares of the masked positions that sum to "
+                "at most 1",
             )
+        )
         return self
 
     @property

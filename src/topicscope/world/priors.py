@@ -23,7 +23,7 @@ import pydantic
 from jaxtyping import Float
 from pydantic import AfterValidator, Field
 
-from topicscope.ground import InputError, Stream, expected, generator, number_only, section
+from topicscope.ground import InputError, Stream, expected, generator, number_only, refuse, section
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.topics import TopicModel
 
@@ -33,7 +33,6 @@ Counts = Float[np.ndarray, "R T w"]
 Shares = Float[np.ndarray, "T w"]
 Means = Float[np.ndarray, "R T"]
 Support = tuple[Proportions, Float[np.ndarray, " K"]]
-Sampler = Callable[[int, int, np.random.Generator], Proportions]
 Proposal = Callable[[np.random.Generator], tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]]
 """Draws, and the log of prior over proposal at each of them."""
 
@@ -126,26 +125,35 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
         errors = tuple(map(float, found.errors))
     except (AttributeError, TypeError, ValueError):
         raise InputError(f"{name}: expected Moments(mean, second, error) of numbers") from None
-    if mean.shape != (topics,) or second.shape != (topics, topics):
-        raise InputError(
-            f"{name} have the shapes {mean.shape} and {second.shape}; expected ({topics},) and ({topics}, {topics})"
-        )
-    if not (np.isfinite(mean).all() and np.isfinite(second).all() and all(0 <= error < np.inf for error in errors)):
-        raise InputError(f"{name}: every entry must be a finite number, and the errors not negative")
+    refuse(
+        (
+            mean.shape != (topics,) or second.shape != (topics, topics),
+            f"{name} have the shapes {mean.shape} and {second.shape}; expected ({topics},) and ({topics}, {topics})",
+        ),
+        (
+            not (np.isfinite(mean).all() and np.isfinite(second).all() and all(0 <= x < np.inf for x in errors)),
+            f"{name}: every entry must be a finite number, and the errors not negative",
+        ),
+    )
     slack = min(ROUNDING + 10 * topics * max(errors[:2]), MOST_SLACK)
-    if np.abs(second - second.T).max() > slack:
-        raise InputError(f"{name}: E[theta theta'] must be symmetric")
-    if min(mean.min(), second.min()) < -slack:
-        raise InputError(f"{name}: E[theta] and E[theta theta'] must not be negative, as proportions are not")
-    if abs(mean.sum() - 1) > slack:
-        raise InputError(f"{name}: E[theta] sums to {mean.sum():.6g}; proportions sum to 1, so it must be 1")
     off = np.abs(second.sum(1) - mean)
-    if off.max() > slack:
-        row = int(off.argmax())
-        raise InputError(
+    row = int(off.argmax())
+    refuse(
+        (np.abs(second - second.T).max() > slack, f"{name}: E[theta theta'] must be symmetric"),
+        (
+            min(mean.min(), second.min()) < -slack,
+            f"{name}: E[theta] and E[theta theta'] must not be negative, as proportions are not",
+        ),
+        (
+            abs(mean.sum() - 1) > slack,
+            f"{name}: E[theta] sums to {mean.sum():.6g}; proportions sum to 1, so it must be 1",
+        ),
+        (
+            off[row] > slack,
             f"{name}: row {row} of E[theta theta'] sums to {second[row].sum():.6g}, but E[theta] is {mean[row]:.6g} "
-            "there; proportions sum to 1, so the two must be equal"
-        )
+            "there; proportions sum to 1, so the two must be equal",
+        ),
+    )
     try:
         np.linalg.cholesky(second - np.outer(mean, mean) + slack * np.eye(topics))
     except np.linalg.LinAlgError:
@@ -272,8 +280,12 @@ class DocumentPrior(ABC):
         """For any topics: exact where the law is finite and small, else estimated from draws of the prior."""
         finite = self._small_support(topic_model)
         if finite is not None:
-            return from_support(topic_model, evidence, a, e, *finite)
-        return from_draws(topic_model, evidence, a, e, self.sample_proportions)
+            with np.errstate(divide="ignore"):
+                return Posterior(_means(topic_model, evidence, a, e, finite[0], np.log(finite[1]))[0])
+        draws = (generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2))
+        thetas = [self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng) for rng in draws]
+        (first, worth), (second, more) = (_means(topic_model, evidence, a, e, theta, 0.0) for theta in thetas)
+        return Posterior((first + second) / 2, (first, second), worth + more)
 
     def sample(self, topic_model: TopicModel, count: int, rng: np.random.Generator) -> Documents | InfiniteDocuments:
         """Draw `count` documents; the same generator state gives the same documents."""
@@ -314,7 +326,7 @@ def prior(cls: PriorClass) -> PriorClass:
     KINDS[built.kind] = built
     for kind in sorted(KINDS):
         KINDS[kind] = KINDS.pop(kind)
-    return built  # type: ignore[no-any-return]
+    return built
 
 
 def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
@@ -325,47 +337,9 @@ def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
         raise InputError(f"{name}: expected a matrix of numbers, one row per document") from None
     if rows.ndim != 2 or rows.shape[1] != topics:
         raise InputError(f"{name} has shape {rows.shape}; expected ({len(rows)}, {topics}): one column per topic")
-    if not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=TOLERANCE):
-        raise InputError(f"{name}: every row must be non-negative and sum to 1")
+    sound = (rows >= 0).all() and np.allclose(rows.sum(1), 1, atol=TOLERANCE)
+    refuse((not sound, f"{name}: every row must be non-negative and sum to 1"))
     return rows / rows.sum(1, keepdims=True)
-
-
-def from_support(
-    topic_model: TopicModel,
-    evidence: Evidence,
-    a: float,
-    e: float,
-    rows: Float[np.ndarray, "K T"],
-    probability: Float[np.ndarray, " K"],
-) -> Posterior:
-    """Exact, for a law of finitely many proportions."""
-    with np.errstate(divide="ignore"):
-        seen = np.maximum(np.log(a * topic_model.word_distribution(rows) + e), -1e300)
-        prior = np.log(probability)
-    mean = np.empty((len(evidence), rows.shape[1]))
-    at_a_time = min(AT_A_TIME, max(1, MOST_WEIGHTS // len(rows)))
-    for start in range(0, len(evidence), at_a_time):
-        part = slice(start, start + at_a_time)
-        weight, _ = _weights(evidence[part] @ seen.T + prior)
-        mean[part] = weight @ rows
-    return Posterior(mean)
-
-
-def from_draws(topic_model: TopicModel, evidence: Evidence, a: float, e: float, sampler: Sampler) -> Posterior:
-    """From draws of the prior, the same for all rows: for priors of which nothing else is known."""
-    halves, effective = [], np.zeros(len(evidence))
-    for half in range(2):
-        theta = sampler(topic_model.topics, PRIOR_DRAWS, generator(0, Stream.POSTERIOR_DRAWS, half))
-        with np.errstate(divide="ignore"):
-            seen = np.maximum(np.log(a * topic_model.word_distribution(theta) + e), -1e300)
-        mean = np.empty((len(evidence), topic_model.topics))
-        for start in range(0, len(evidence), AT_A_TIME):
-            part = slice(start, start + AT_A_TIME)
-            weight, worth = _weights(evidence[part] @ seen.T)
-            mean[part] = weight @ theta
-            effective[part] += worth
-        halves.append(mean)
-    return Posterior((halves[0] + halves[1]) / 2, (halves[0], halves[1]), effective)
 
 
 def from_proposals(
@@ -379,12 +353,34 @@ def from_proposals(
         words, proposal = topic_model.word_topics[there], proposal_of(row)
         for half, rng in enumerate(generators):
             theta, log_ratio = proposal(rng)
-            with np.errstate(divide="ignore"):
-                seen = np.maximum(np.log(a * theta @ words.T + e), -1e300)
-            weight, worth = _weights((seen @ counts[there] + log_ratio)[None])
+            weight, worth = _weights((_log(a * theta @ words.T + e) @ counts[there] + log_ratio)[None])
             halves[half, row] = weight[0] @ theta
             effective[row] += worth[0]
     return Posterior((halves[0] + halves[1]) / 2, (halves[0], halves[1]), effective)
+
+
+def _means(
+    topic_model: TopicModel,
+    evidence: Evidence,
+    a: float,
+    e: float,
+    rows: Proportions,
+    log_prior: float | Float[np.ndarray, " K"],
+) -> tuple[Means, Float[np.ndarray, " R"]]:
+    """Means over these rows of proportions, weighted by prior times likelihood; how many equal ones they are worth."""
+    seen = _log(a * topic_model.word_distribution(rows) + e)
+    mean, worth = np.empty((len(evidence), rows.shape[1])), np.empty(len(evidence))
+    at_a_time = min(AT_A_TIME, max(1, MOST_WEIGHTS // len(rows)))
+    for start in range(0, len(evidence), at_a_time):
+        part = slice(start, start + at_a_time)
+        weight, worth[part] = _weights(evidence[part] @ seen.T + log_prior)
+        mean[part] = weight @ rows
+    return mean, worth
+
+
+@np.errstate(divide="ignore")
+def _log(p: np.ndarray) -> np.ndarray:
+    return np.maximum(np.log(p), -1e300)
 
 
 def _weights(log_weight: Float[np.ndarray, "R n"]) -> tuple[Float[np.ndarray, "R n"], Float[np.ndarray, " R"]]:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import Count, InputError, Probability
+from topicscope.ground import Count, Probability, refuse
 from topicscope.world.dirichlet import Weights
 from topicscope.world.priors import (
     MOST_SETS,
@@ -69,23 +69,18 @@ class Fixed(DocumentPrior):
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
-        tau = self.topics_per_document
-        if tau > topics:
-            raise InputError(f"topics_per_document = {tau} is more than topics = {topics}; choose at most {topics}")
-        if self.weights is not None and len(self.weights) != topics:
-            raise InputError(
-                f"documents.weights has {len(self.weights)} numbers; expected one number per topic ({topics})"
-            )
+        tau, count = self.topics_per_document, topics if self.weights is None else len(self.weights)
+        refuse(
+            (tau > topics, f"topics_per_document = {tau} is more than topics = {topics}; choose at most {topics}"),
+            (count != topics, f"documents.weights has {count} numbers; expected one number per topic ({topics})"),
+        )
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         self.check(topics)
         tau = self.topics_per_document
         if self.weights is not None:
             return weighted_sets(np.array(self.weights), tau, count, rng) / tau
-        chosen = np.argpartition(rng.random((count, topics)), tau - 1, axis=1)[:, :tau]
-        proportions = np.zeros((count, topics))
-        np.put_along_axis(proportions, chosen, 1 / tau, axis=1)
-        return proportions
+        return lowest(rng.random((count, topics)), tau)
 
     def moments(self, topics: int) -> Moments:
         self.check(topics)
@@ -104,13 +99,17 @@ class Fixed(DocumentPrior):
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
         """Exact for disjoint topics, and for others where there are few sets of topics."""
-        tau, weights = self.topics_per_document, self.weights
         if not topic_model.disjoint:
             return self.posterior_of_any(topic_model, evidence, a, e)
-        if weights is not None:
-            w = np.array(weights)
-            return in_slices(topic_model, evidence, e, lambda counts, q, e: weighted_mean(counts, q, w, tau, a, e))
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
+        law = self.topics_per_document, self.weights
+        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, *law, a, e))
+
+
+def lowest(numbers: Float[np.ndarray, "D T"], tau: int) -> Proportions:
+    """Equal shares of the topics with the tau lowest numbers of each row."""
+    proportions = np.zeros(numbers.shape)
+    np.put_along_axis(proportions, np.argpartition(numbers, tau - 1, axis=1)[:, :tau], 1 / tau, axis=1)
+    return proportions
 
 
 def weighted_sets(
@@ -168,26 +167,25 @@ class Groups(DocumentPrior):
     length: Length = (100, 150)
 
     def check(self, topics: int) -> None:
-        tau, size = self.topics_per_document, topics // self.groups
-        if topics % self.groups:
-            raise InputError(
-                f"documents.groups = {self.groups} does not divide topics = {topics}; groups have equally many topics"
-            )
-        if tau > topics or (self.rho > 0 and tau > size):
-            most = size if self.rho > 0 else topics
-            raise InputError(
-                f"topics_per_document = {tau} is more than the {most} topics that they come from; choose at most {most}"
-            )
+        tau, most = self.topics_per_document, topics // self.groups if self.rho > 0 else topics
+        refuse(
+            (
+                topics % self.groups,
+                f"documents.groups = {self.groups} does not divide topics = {topics}; groups have equally many topics",
+            ),
+            (
+                tau > most,
+                f"topics_per_document = {tau} is more than the {most} topics that they come from; choose at most "
+                f"{most}",
+            ),
+        )
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         self.check(topics)
         tau, size = self.topics_per_document, topics // self.groups
         group = np.where(rng.random(count) < self.rho, rng.integers(self.groups, size=count), -1)
         outside = (group[:, None] >= 0) & (np.arange(topics) // size != group[:, None])
-        chosen = np.argpartition(rng.random((count, topics)) + outside, tau - 1, axis=1)[:, :tau]
-        proportions = np.zeros((count, topics))
-        np.put_along_axis(proportions, chosen, 1 / tau, axis=1)
-        return proportions
+        return lowest(rng.random((count, topics)) + outside, tau)
 
     def moments(self, topics: int) -> Moments:
         self.check(topics)
@@ -263,21 +261,18 @@ def _log_likelihood(counts: Counts, p: Shares) -> Means:
     return np.einsum("rtw,tw->rt", counts, np.maximum(np.log(p), -1e300))
 
 
-def subset_mean(counts: Counts, q: Shares, tau: int, a: float, e: float) -> Means:
+def subset_mean(counts: Counts, q: Shares, tau: int, weights: list[float] | None, a: float, e: float) -> Means:
     """Under equal shares of tau topics: P(t in S | counts) / tau = r_t e_(tau-1)(r without t) / e_tau(r) / tau.
 
-    The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms.
+    The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms. With weights a set
+    has a probability in proportion to their product.
     """
-    if e == 0:  # a topic that was seen is there for certain
+    if e == 0 and weights is None:  # a topic that was seen is there for certain
         seen = counts.sum(2) > 0
         left = seen.sum(1, keepdims=True)
         return np.where(seen, 1.0, (tau - left) / np.maximum(counts.shape[1] - left, 1)) / tau
-    return symmetric_mean(_log_ratios(counts, q, tau, a, e), tau)[0]
-
-
-def weighted_mean(counts: Counts, q: Shares, weights: Float[np.ndarray, " T"], tau: int, a: float, e: float) -> Means:
-    """Under equal shares of tau topics, a set of which has a probability in proportion to its product of weights."""
-    return symmetric_mean(_log_ratios(counts, q, tau, a, e) + np.log(weights), tau)[0]
+    log_r = _log_ratios(counts, q, tau, a, e)
+    return symmetric_mean(log_r if weights is None else log_r + np.log(weights), tau)[0]
 
 
 def grouped_mean(counts: Counts, q: Shares, groups: int, rho: float, tau: int, a: float, e: float) -> Means:

@@ -62,14 +62,16 @@ def _check_names(fields: Collection[str], kind: str, named: str) -> None:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
 
 
+def settings_of(prior: DocumentPrior) -> Any:
+    return adapter_of(type(prior)).dump_python(prior, mode="json")
+
+
 class AnyPrior:
     """A prior in a configuration, as pydantic sees it: of any kind that is known when it is read."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        written = core_schema.plain_serializer_function_ser_schema(
-            lambda prior: adapter_of(type(prior)).dump_python(prior, mode="json")
-        )
+        written = core_schema.plain_serializer_function_ser_schema(settings_of)
         return core_schema.no_info_plain_validator_function(prior_of, serialization=written)
 
     @classmethod
