@@ -211,7 +211,23 @@ def in_slices(
 
 @dataclass(frozen=True)
 class Asked:
-    """A number of a prior that the explorer's form asks for: its type and default, its label, and its slider."""
+    """A number of a prior that the explorer's form asks for.
+
+    Attributes:
+        name: The field of the prior.
+        type: What its box may hold, such as `Probability`.
+        default: What the form begins with.
+        label: What the form calls it.
+        low: Left end of the slider.
+        high: Right end of the slider.
+        log: Whether the slider multiplies.
+        whole: Whether it is a whole number.
+
+    Example:
+        >>> from topicscope.world import Dirichlet
+        >>> [(number.name, number.low, number.high) for number in Dirichlet.FORM]
+        [('alpha', 0.001, 10)]
+    """
 
     name: str
     type: Any
