@@ -19,6 +19,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.waiting import wait_until
+
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload(["tests.preloaded"])
 
@@ -52,6 +54,42 @@ def topicscope(
     assert process.exitcode is not None
     assert process.exitcode in (code if isinstance(code, tuple) else (code,)), err
     return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
+
+
+class Forked:
+    """A command that goes on beside the test: a fork like the others, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.folder = TemporaryDirectory()
+        self.out, err = (os.path.join(self.folder.name, name) for name in ("out", "err"))
+        given = (arguments, os.getcwd(), dict(os.environ), self.out, err)
+        self.process = server.Process(target=_run, args=given, daemon=True)
+        self.process.start()
+        assert self.process.pid is not None
+        self.pid = self.process.pid
+
+    def first_line(self) -> str:
+        """What it prints first."""
+        assert wait_until(lambda: self.poll() is not None or "\n" in self._printed())
+        return self._printed().partition("\n")[0]
+
+    def _printed(self) -> str:
+        return Path(self.out).read_text() if os.path.exists(self.out) else ""
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def wait(self, seconds: float | None = None) -> int:
+        self.process.join(seconds)
+        assert self.process.exitcode is not None, f"still there after {seconds} s"
+        self.folder.cleanup()
+        return self.process.exitcode
 
 
 def redirect(out: str, err: str) -> None:

@@ -162,7 +162,7 @@ def test_the_saved_page_shows_what_the_view_shows(
     (link,) = (one for one in browser.find_elements(By.CSS_SELECTOR, "#map .keep a") if one.text == "CSV")
     query = dict(parse_qsl(urlsplit(str(link.get_attribute("href"))).query))
     (tmp_path / "kept.html").write_bytes(served.ask("/api/keep/maps", query)[1])
-    with opened(tmp_path / "kept.html", tmp_path / "profile", len(on_screen[0])) as other:
+    with opened(tmp_path / "kept.html", len(on_screen[0])) as other:
         assert seen(other) == on_screen
         assert complaints(other) == []
     assert complaints(browser) == []

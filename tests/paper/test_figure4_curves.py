@@ -11,7 +11,7 @@ import pytest
 from tests.paper.samples_stages import stage_settings
 from topicscope import training
 from topicscope.paper import figure4
-from topicscope.paper.figure4_curves import ENVELOPE, NINE, RANGES, distance, envelope, factor, readings
+from topicscope.paper.figure4 import ENVELOPE, NINE, RANGES, distance, envelope, factor, readings
 
 
 def ramp(leaves: float, levels: float, end: float, steps: int = 1000) -> np.ndarray:

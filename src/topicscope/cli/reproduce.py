@@ -95,7 +95,7 @@ def reproduce(
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    words = consoles.coloured(paper.verdict_name(name, outcome.verdict), COLOURS[outcome.verdict])
+    words = consoles.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
 
 
@@ -129,13 +129,13 @@ def print_table(reproduction: "paper.Reproduction") -> None:
     for name, outcome in reproduction.outcomes.items():
         sign = "*" if reproduction.sizes(name) else ""
         number = reproduction.compared(name)
-        verdict = Text(paper.verdict_name(name, outcome.verdict) + sign, style=COLOURS[outcome.verdict])
+        verdict = Text(paper.EXPERIMENTS[name].verdict_name(outcome.verdict) + sign, style=COLOURS[outcome.verdict])
         table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
     claims = [paper.EXPERIMENTS[name].claim for name in reproduction.outcomes]
     lines = [f"Claim: {claims[0]}"] if len(claims) == 1 else []
     lines += ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
-    if any(paper.verdict_name(name, o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
+    if any(paper.EXPERIMENTS[name].verdict_name(o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
         lines.append("'as predicted', 'not as predicted': the claim is this project's, not the paper's")
     if any(map(reproduction.sizes, reproduction.outcomes)):
         lines.append("* the pattern is reproduced, but our number is more than 10% away from the paper's; see below")

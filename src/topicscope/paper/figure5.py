@@ -12,8 +12,7 @@ from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, O
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
-STEPS = 400
-"""As in the figure."""
+STEPS = 400  # as in the figure
 
 PARTS = ("value", "key", "query")
 
@@ -128,7 +127,7 @@ def growth(runs: Sequence[Curves]) -> str:
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 
 
-EXPERIMENT = Experiment(
+FIGURE5 = Experiment(
     id="figure5",
     claim="In a transformer of four layers that starts near zero, value moves first and key and query later, in every "
     "layer.",

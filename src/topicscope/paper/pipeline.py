@@ -11,7 +11,7 @@ from topicscope import language, pages, pretraining
 from topicscope.ground import one_thread
 from topicscope.pages import Figure, Lines, Series
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
-from topicscope.paper.language_tables import above_zero, attention_ratio, known
+from topicscope.paper.language_models import above_zero, attention_ratio, known
 from topicscope.paper.made_up import DOCUMENTS, LENGTH, build_tokenizer, sample_texts, word_lists
 
 EVERY = 10
@@ -132,7 +132,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+PIPELINE = Experiment(
     id="pipeline",
     claim="On texts with known topics pretraining, topic fit and probe work together: the fit finds the topics, a "
     "trained BERT encodes them, one with random weights does not.",
@@ -143,6 +143,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=60,
+    beyond=True,
     number=Number(
         "attention ratio",
         "attention of words to other words of their topic over that to words of other topics (a ratio of means), of "

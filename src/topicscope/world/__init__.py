@@ -19,7 +19,7 @@ from topicscope.world.matrices import matrix_of, read_matrix
 from topicscope.world.priors import KINDS as PRIORS, Asked, DocumentPrior, Moments, Posterior, checked_moments, prior
 from topicscope.world.sets import Fixed, Groups
 from topicscope.world.topics import MASK, TopicModel, checked_word_topics
-from topicscope.world.world import Prior, World, WorldSettings
+from topicscope.world.world import Prior, World
 
 __all__ = [
     "MASK",
@@ -49,7 +49,6 @@ __all__ = [
     "Rows",
     "TopicModel",
     "World",
-    "WorldSettings",
     "checked_moments",
     "checked_word_topics",
     "every_document",
