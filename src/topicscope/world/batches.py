@@ -57,7 +57,6 @@ class Batch:
     queries: Int[Tensor, "E Q"] | None = None
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """The same change of every part."""
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return Batch(**{name: change(part) for name, part in parts.items() if part is not None})
 

@@ -73,7 +73,6 @@ class Dirichlet(DocumentPrior):
         refuse((given != topics, f"documents.alpha has {given} numbers; expected one number per topic ({topics})"))
 
     def weights(self, topics: int) -> Float[np.ndarray, " T"]:
-        """alpha of every topic."""
         self.check(topics)
         return np.full(topics, self.alpha)
 
@@ -81,7 +80,10 @@ class Dirichlet(DocumentPrior):
         return rng.dirichlet(self.weights(topics), size=count)
 
     def moments(self, topics: int) -> Moments:
-        return dirichlet_moments(self.weights(topics))
+        """E[theta_s theta_t] = (a_s a_t + [s = t] a_s) / (a (a + 1)), where a is the sum of the weights."""
+        alpha = self.weights(topics)
+        total = alpha.sum()
+        return Moments(alpha / total, (np.outer(alpha, alpha) + np.diag(alpha)) / (total * (total + 1)))
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
         """Exact for disjoint topics, and from draws of a variational proposal for others."""
@@ -171,12 +173,6 @@ def _log_products(counts: Float[np.ndarray, "R w"], shift: Float[np.ndarray, " w
             grown[:, 1:] += coefficients[rows, :-1]
             coefficients[rows] = grown
     return np.log(coefficients)
-
-
-def dirichlet_moments(alpha: Float[np.ndarray, " T"]) -> Moments:
-    """E[theta_s theta_t] = (a_s a_t + [s = t] a_s) / (a (a + 1)), where a is the sum of the weights."""
-    total = alpha.sum()
-    return Moments(alpha / total, (np.outer(alpha, alpha) + np.diag(alpha)) / (total * (total + 1)))
 
 
 def from_dirichlet(

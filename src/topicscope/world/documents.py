@@ -52,17 +52,14 @@ class Documents:
         return len(self.lengths)
 
     def finite(self) -> Documents:
-        """These documents, for callers that need words."""
         return self
 
     def take(self, rows: Int[np.ndarray, " B"] | slice) -> Documents:
-        """The documents at `rows`, in that order."""
         return Documents(
             self.words[rows], self.lengths[rows], None if self.proportions is None else self.proportions[rows]
         )
 
     def masked(self, masking: Masking, topic_model: TopicModel, keys: MaskKeys) -> MaskedDocuments:
-        """These documents with masks drawn for all of them."""
         return MaskedDocuments(self, masking.draw(self, topic_model.words, keys))
 
 
@@ -152,7 +149,6 @@ class InfiniteDocuments:
         raise InputError("infinite documents have no words; give documents.length a number or a range")
 
     def take(self, rows: Int[np.ndarray, " B"] | slice) -> InfiniteDocuments:
-        """The documents at `rows`, in that order."""
         return InfiniteDocuments(self.proportions[rows])
 
     def masked(self, masking: Masking, topic_model: TopicModel, keys: MaskKeys) -> InfiniteDocuments:

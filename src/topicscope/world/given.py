@@ -65,7 +65,6 @@ class Given(DocumentPrior):
         self.rows(topics)
 
     def rows(self, topics: int) -> Float[np.ndarray, "rows T"]:
-        """The matrix, checked."""
         return checked_proportions(
             matrix_of(self.proportions, "documents.proportions"), topics, "documents.proportions"
         )
@@ -82,7 +81,6 @@ class Given(DocumentPrior):
         return rows, np.full(len(rows), 1 / len(rows))
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for all topics."""
         return self.posterior_of_any(topic_model, evidence, a, e)
 
 

@@ -135,7 +135,6 @@ class LogisticNormal(DocumentPrior):
         return False
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """From draws around the mode of each row."""
         return from_normal(topic_model, evidence, a, e, *self.law(topic_model.topics))
 
 

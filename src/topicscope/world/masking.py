@@ -51,19 +51,16 @@ class Masked:
         return self.flat // self.length
 
     def shown_words(self, words: Int[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
-        """The masked documents, position by position."""
         shown = words.copy()
         shown.reshape(-1)[self.flat] = self.shown
         return shown
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
-        """True at the masked positions (the paper's M)."""
         selected = np.zeros(words.shape, dtype=bool)
         selected.reshape(-1)[self.flat] = True
         return selected
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
-        """The masked positions of the documents at `rows`, in that order."""
         per_document = np.bincount(self.document)  # no document is without
         starts = np.cumsum(per_document) - per_document
         sizes = per_document[rows]

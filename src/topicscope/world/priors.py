@@ -361,7 +361,6 @@ def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
 def from_proposals(
     topic_model: TopicModel, evidence: Evidence, a: float, e: float, proposal_of: Callable[[int], Proposal]
 ) -> Posterior:
-    """From a proposal for each row."""
     halves, effective = np.empty((2, len(evidence), topic_model.topics)), np.zeros(len(evidence))
     generators = [generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2)]
     for row, counts in enumerate(evidence):

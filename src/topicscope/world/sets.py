@@ -86,7 +86,11 @@ class Fixed(DocumentPrior):
         self.check(topics)
         if self.weights is not None:
             return weighted_shares(np.array(self.weights), self.topics_per_document)
-        return equal_shares(topics, self.topics_per_document)
+        tau = self.topics_per_document  # P(s and t) = tau (tau - 1) / (T (T - 1))
+        pair = tau * (tau - 1) / (topics * (topics - 1)) if topics > 1 else 0.0
+        second = np.full((topics, topics), pair / tau**2)
+        np.fill_diagonal(second, 1 / (tau * topics))
+        return Moments(np.full(topics, 1 / topics), second)
 
     def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
         found = equal_sets(topics, self.topics_per_document, most)
@@ -189,7 +193,13 @@ class Groups(DocumentPrior):
 
     def moments(self, topics: int) -> Moments:
         self.check(topics)
-        return grouped_shares(topics, self.groups, self.rho, self.topics_per_document)
+        tau, rho, size = self.topics_per_document, self.rho, topics // self.groups
+        across = (1 - rho) * tau * (tau - 1) / (topics * (topics - 1)) if topics > 1 else 0.0
+        inside = across + (rho * tau * (tau - 1) / (topics * (size - 1)) if size > 1 else 0.0)
+        group = np.arange(topics) // size
+        pairs = np.where(group[:, None] == group, inside, across)  # P(s and t)
+        np.fill_diagonal(pairs, tau / topics)
+        return Moments(np.full(topics, 1 / topics), pairs / tau**2)
 
     def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
         tau, size = self.topics_per_document, topics // self.groups
@@ -220,14 +230,6 @@ def equal_sets(topics: int, tau: int, most: int) -> tuple[Int[np.ndarray, "K tau
     return sets, rows
 
 
-def equal_shares(topics: int, tau: int) -> Moments:
-    """tau of the topics, every set of them as probable: P(s and t) = tau (tau - 1) / (T (T - 1))."""
-    pair = tau * (tau - 1) / (topics * (topics - 1)) if topics > 1 else 0.0
-    second = np.full((topics, topics), pair / tau**2)
-    np.fill_diagonal(second, 1 / (tau * topics))
-    return Moments(np.full(topics, 1 / topics), second)
-
-
 def weighted_shares(weights: Float[np.ndarray, " T"], tau: int) -> Moments:
     """tau of the topics, a set with a probability in proportion to the product of its weights; exact.
 
@@ -242,17 +244,6 @@ def weighted_shares(weights: Float[np.ndarray, " T"], tau: int) -> Moments:
     pairs = (pairs + pairs.T) / 2
     np.fill_diagonal(pairs, chosen)
     return Moments(chosen / tau, pairs / tau**2)
-
-
-def grouped_shares(topics: int, groups: int, rho: float, tau: int) -> Moments:
-    """tau topics, with probability rho all of one group, else of all topics: P(s and t) inside and across groups."""
-    size = topics // groups
-    across = (1 - rho) * tau * (tau - 1) / (topics * (topics - 1)) if topics > 1 else 0.0
-    inside = across + (rho * tau * (tau - 1) / (topics * (size - 1)) if size > 1 else 0.0)
-    group = np.arange(topics) // size
-    pairs = np.where(group[:, None] == group, inside, across)
-    np.fill_diagonal(pairs, tau / topics)
-    return Moments(np.full(topics, 1 / topics), pairs / tau**2)
 
 
 @np.errstate(divide="ignore")

@@ -33,7 +33,6 @@ ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, which settings are made of."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -108,7 +107,6 @@ class TopicModel:
 
     @property
     def sizes(self) -> Int[np.ndarray, " T"]:
-        """Words of each topic, where no matrix is given."""
         return np.broadcast_to(np.asarray(self.words_per_topic), self.topics)
 
     def shared_of(self, size: int) -> int:
@@ -126,7 +124,6 @@ class TopicModel:
 
     @property
     def vocabulary(self) -> int:
-        """V: the words and [MASK]."""
         return self.words + 1
 
     @property
@@ -159,7 +156,8 @@ class TopicModel:
     def entries(self) -> Entries:
         """What is not zero in `word_topics`, topic by topic."""
         if self.matrix is not None:
-            return entries_of_matrix(self.word_topics)
+            topic, word = np.nonzero(self.word_topics.T)
+            return Entries(topic, word, self.word_topics[word, topic])
         common = (self.common_words or 0, self.common_share or 0.0)
         shared = np.array([self.shared_of(size) for size in self.sizes.tolist()])
         return entries_of_topics(self.sizes, shared, self.word_probabilities, self.zipf, *common)
@@ -249,7 +247,6 @@ class TopicModel:
 
 
 def check(model: TopicModel) -> None:
-    """Settings that contradict each other, and numbers that do not fit."""
     sizes = model.words_per_topic
     described = {name: getattr(model, name) for name in ("word_probabilities", "zipf", "overlap", "common_words")}
     others = [name for name, value in described.items() if value is not None]
@@ -307,7 +304,6 @@ def check_overlap(model: TopicModel) -> None:
 
 
 def check_probabilities(model: TopicModel) -> None:
-    """Of topics of equal size."""
     p = np.asarray(model.word_probabilities, dtype=float)
     topics, v = model.topics, model.words_per_topic
     if p.shape not in {(v,), (topics, v)}:
@@ -317,7 +313,6 @@ def check_probabilities(model: TopicModel) -> None:
 
 
 def check_each(model: TopicModel) -> None:
-    """Of topics of unequal sizes."""
     rows = [row if isinstance(row, list) else [] for row in model.word_probabilities or []]
     refuse(
         (
@@ -380,11 +375,6 @@ def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Floa
     for word in np.flatnonzero((matrix == 0).all(1))[:1]:
         raise InputError(f"{name}: word {word + 1} has probability 0 in every topic; leave its row out")
     return matrix / totals
-
-
-def entries_of_matrix(matrix: Float[np.ndarray, "words T"]) -> Entries:
-    topic, word = np.nonzero(matrix.T)
-    return Entries(topic, word, matrix[word, topic])
 
 
 def entries_of_topics(

@@ -133,7 +133,6 @@ class World:
 
     @property
     def length(self) -> Length:
-        """Words of a document: a number, a range or 'infinite'."""
         return self.prior.length
 
     def endless(self) -> World:
