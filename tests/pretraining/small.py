@@ -14,6 +14,11 @@ from topicscope.pretraining import PretrainConfig, PretrainResults, PretrainRun,
 from topicscope.pretraining.run import FIGURES
 
 LENGTH = 24
+FLAGS = [
+    *("--layers", "2", "--heads", "2", "--dim", "16", "--length", "24"),
+    *("--batch-size", "8", "--vocab-size", "120", "--device", "cpu"),
+]
+"""The options of a small run on the command line."""
 
 
 @functools.cache

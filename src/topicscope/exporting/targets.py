@@ -380,7 +380,7 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
     at = language.check_model(name)
     if at.local and run is None and Path(at.name).name == "model":
         run = trained_there(Path(at.name).parent)
-    config = language.model_config(Path(at.name)) if at.local else {}
+    config = language.read_model_files(Path(at.name))[0] if at.local else {}
     with files.whole_folder(place) as folder:
         for file in language.published_files(Path(at.name)) if at.local else []:
             progress(f"copying {file.name}")

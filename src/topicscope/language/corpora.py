@@ -175,16 +175,13 @@ class Corpus:
         try:
             yield
         except InputError as error:
-            raise InputError("; ".join([f"{error}", *self.unreadable()])) from None
-
-    def unreadable(self) -> list[str]:
-        """How many documents could not be read, how many lines only in part, and where the first of each is."""
-        every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
-        said = {
-            BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
-            ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
-        }
-        return [f"{text} (the first: {self.places[name][0]})" for name, text in said.items() if self.counts[name]]
+            every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
+            faults = {
+                BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
+                ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
+            }
+            said = [f"{text} (the first: {self.places[name][0]})" for name, text in faults.items() if self.counts[name]]
+            raise InputError("; ".join([f"{error}", *said])) from None
 
     def fingerprint(self) -> str:
         """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a
