@@ -25,7 +25,7 @@ from topicscope.world import (
 )
 from topicscope.world.logistic_normal import correlated_normal
 
-DRAWS = 1_000_000
+DRAWS = 300_000
 COVARIANCE = [[1.0, 0.8, 0.0, -0.3], [0.8, 1.5, 0.1, 0.0], [0.0, 0.1, 0.5, 0.0], [-0.3, 0.0, 0.0, 2.0]]
 
 
@@ -63,10 +63,10 @@ def test_moments_are_those_of_many_draws(prior: DocumentPrior, topics: int) -> N
 
 def test_wrong_moments_are_noticed() -> None:
     with pytest.raises(AssertionError):
-        assert_moments_of_draws(Dirichlet(alpha=0.3), 4, Dirichlet(alpha=0.31).moments(4))
+        assert_moments_of_draws(Dirichlet(alpha=0.3), 4, Dirichlet(alpha=0.33).moments(4))
     weighted = Fixed(topics_per_document=2, weights=[1, 2, 3, 4.0])
     with pytest.raises(AssertionError):
-        assert_moments_of_draws(weighted, 4, Fixed(topics_per_document=2, weights=[1, 2, 3, 4.1]).moments(4))
+        assert_moments_of_draws(weighted, 4, Fixed(topics_per_document=2, weights=[1, 2, 3, 4.4]).moments(4))
 
 
 @pytest.mark.parametrize(("topics", "tau"), [(1, 1), (4, 1), (4, 3), (6, 6), (7, 2)])
