@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,26 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.calling import TINY as TINY, error_line as error_line, lines_said as lines_said
 from tests.waiting import wait_until
 
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload(["tests.preloaded"])
-
-TINY = [
-    "--steps",
-    "20",
-    "--topics",
-    "3",
-    "--words-per-topic",
-    "2",
-    "--set",
-    "data.documents=20",
-    "--set",
-    "data.dev_documents=10",
-    "--device",
-    "cpu",
-]
-"""A run of `train` that takes a moment."""
 
 
 def topicscope(
@@ -130,22 +114,3 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen([sys.executable, "-m", "topicscope", *arguments], text=True, **options)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-PROGRESS = re.compile(
-    "topicscope: (this will take a long time|"
-    "starting|reading|loading|training|pretraining|floors|writing the model|running points|short trials|"
-    "drawing|counting|fitting|probing|statistics|verifying|experiments)"
-)
-"""How plain lines of progress begin; they come where a command takes longer than ten seconds."""
-
-
-def lines_said(stderr: str) -> list[str]:
-    """The lines on stderr besides progress, which a busy machine prints and another does not."""
-    return [line for line in stderr.splitlines() if not PROGRESS.match(line)]
-
-
-def error_line(stderr: str) -> str:
-    """The one line on stderr besides progress; fails where there is none, or more."""
-    [line] = lines_said(stderr)
-    return line

@@ -140,7 +140,6 @@ def optimum_command(
 
 
 def compare_run(folder: str, *, as_json: bool) -> int:
-    """A run against W*, Theorem 2, the limit, and the optimum of its own documents."""
     run = training.read_run(folder)
     if not isinstance(run, training.Run):
         raise InputError(f"--matrix: {folder} holds several runs; give the folder of one, such as {folder}/run-000")
@@ -164,7 +163,6 @@ def sentences(subject: str, compared: dict[str, float]) -> list[str]:
 
 
 def parsed_length(text: str) -> int | list[int] | str:
-    """N, LOW-HIGH or infinite."""
     parts = text.split("-")
     if text == "infinite":
         return text

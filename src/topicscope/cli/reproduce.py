@@ -17,7 +17,6 @@ COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow"
 
 
 def matching_ids(incomplete: str) -> list[str]:
-    """For the shell: the ids that begin so."""
     return [name for name in paper.EXPERIMENTS if name.startswith(incomplete)]
 
 

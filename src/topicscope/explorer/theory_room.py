@@ -85,7 +85,6 @@ class Question(Config):
 
     @property
     def world(self) -> dict[str, Any]:
-        """Topics, documents and masking, by the names that a run's config has."""
         of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
         common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
         shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
@@ -122,7 +121,6 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        """The paper's setting; InputError where the world is another one."""
         if self.beyond_the_paper:
             raise InputError(self.beyond_the_paper)
         return theory.Setting.of(
@@ -136,7 +134,7 @@ class Question(Config):
 
 
 def question(query: Mapping[str, str]) -> Question:
-    """From the text of a query: values as YAML reads them, but for `length`, which may be a range."""
+    """A question from the text of a query. YAML reads the values, except `length`, which may be a range."""
     return Question.of({name: text if name == "length" else parsed(text) for name, text in query.items()})
 
 
@@ -145,7 +143,7 @@ LENGTH = {"type": "integer", "minimum": 1, "maximum": 10**7, "word": "infinite"}
 
 @cache
 def limits() -> dict[str, dict[str, Any]]:
-    """By setting: what its box may hold, as JSON Schema says it, and in words (`expected`)."""
+    """What the box of each setting may hold, as JSON Schema says it, and in words (`expected`)."""
     found: dict[str, dict[str, Any]] = {}
     for name, schema in TypeAdapter(Question).json_schema()["properties"].items():
         kind = next((one for one in schema.get("anyOf", [schema]) if one["type"] in ("integer", "number")), None)
@@ -158,7 +156,6 @@ def limits() -> dict[str, dict[str, Any]]:
 
 
 def in_words(bounds: Mapping[str, Any]) -> str:
-    """A whole number from 1 to 1,000, a number above 0 and at most 10, ..."""
     kind = "a whole number" if bounds["type"] == "integer" else "a number"
     numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
     if "minimum" in numbers and "maximum" in numbers:
@@ -170,7 +167,6 @@ def in_words(bounds: Mapping[str, Any]) -> str:
 
 
 def length_of(text: str) -> Any:
-    """A number, LOW-HIGH, or infinite."""
     low, dash, high = text.partition("-")
     if dash and low.strip().isdigit() and high.strip().isdigit():
         return [int(low), int(high)]
@@ -178,7 +174,6 @@ def length_of(text: str) -> Any:
 
 
 def value_part(asked: Question) -> list[pages.Section]:
-    """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
     best = theory.optimum(World.of(asked.world))
     (first,) = best.sections()
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
@@ -191,7 +186,6 @@ FOR_THESE_TOPICS = (
 
 
 def theorem_part(asked: Question) -> list[pages.Section]:
-    """The sentence of each theorem of the first stage, with its numbers."""
     if asked.beyond_the_paper:
         return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
@@ -235,7 +229,6 @@ INFINITE_ONLY = (
 
 
 def dynamics_part(asked: Question) -> list[pages.Section]:
-    """When value, then key and query are learnt."""
     (first,) = predicted(asked).sections()
     note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
     return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
@@ -256,7 +249,7 @@ def predicted(asked: Question) -> theory.Dynamics:
 
 
 def steps_to_learn_topics(asked: Question) -> int:
-    """Steps in which W_V learns topics, to two digits and within bounds; as many as usual where it is not known."""
+    """Steps in which W_V learns topics, to two digits and within bounds; the usual number if it is not known."""
     try:
         found = predicted(asked)
     except InputError:
@@ -283,7 +276,7 @@ PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
 
 @lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
-    """One part; where theory does not cover the question, the reason in its place."""
+    """One part, or the reason why theory does not cover the question."""
     title, make = PARTS[name]
     try:
         return View(title, make(asked))
@@ -292,7 +285,6 @@ def part_view(name: str, asked: Question) -> View:
 
 
 def whole_view(asked: Question) -> View:
-    """All parts, as they are saved."""
     given = {name: value for name, value in asked.as_dict().items() if value is not None}
     settings = ", ".join(f"{name} {value}" for name, value in given.items())
     sections = [section for name in PARTS for section in part_view(name, asked).sections]
