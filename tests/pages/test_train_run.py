@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicscope import model
 from topicscope.measure import Course
 from topicscope.pages import Heat, Lines, Section, run_figure
 from topicscope.pages.train_run import HOW_TO_READ, attention_figures, cell, matrix_panels, run_sections, word_heat
-from topicscope.training import Run, RunConfig, RunData, train, word_scores
+from topicscope.training import Run, RunConfig, RunData, train
 from topicscope.world import TopicModel
 
 SMALL = RunConfig.of(
@@ -140,7 +141,7 @@ def test_attention_of_documents_is_a_softmax_of_scores_and_words_stand_in_order(
     scores, attention = attention_figures(run)
     (heat,) = scores.panels
     assert isinstance(heat, Heat)
-    table = word_scores(weights)
+    table = model.word_scores(weights)
     np.testing.assert_allclose(heat.z, table, rtol=1e-4)
     assert (heat.title, heat.x_label, heat.y_label) == ("", "topic of the key's word", "topic of the query's word")
     assert len(attention.panels) == 2

@@ -15,7 +15,9 @@ PARTNERS = {
 
 
 def matrix_names(run: Run) -> dict[str, str]:
-    return {"value": "W_V", "optimum": optimum_name(run), "gram": "W_E'W_E"}
+    """What figures call the matrices whose relations a run's results hold."""
+    symbols: dict[str, str] = run.config.model.table_symbols()
+    return symbols | ({"optimum": optimum_name(run)} if "optimum" in run.results.get("relations", {}) else {})
 
 
 def relation_figures(run: Run) -> list[Figure]:

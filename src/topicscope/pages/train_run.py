@@ -8,12 +8,12 @@ from jaxtyping import Float
 
 from topicscope.laws import prediction_or_none
 from topicscope.measure import stage_bands, thinned
-from topicscope.pages.matrices import MATRIX_COLOURS, NORM_CURVES
+from topicscope.pages.matrices import MATRIX_COLOURS
 from topicscope.pages.panels import Heat, Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
 from topicscope.pages.topic_relations import relation_figures, relation_tables
 from topicscope.pages.word_names import word_figures
-from topicscope.training import Run, RunData, word_scores
+from topicscope.training import Run, RunData
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
@@ -145,24 +145,21 @@ def norm_panel(run: Run) -> Lines:
 
 
 def mean_panels(run: Run) -> list[Lines]:
-    what, matrix = ("value", "W_V") if "value_same" in run.metrics else ("gram", "W_E'W_E")
-    measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-    series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
-    return [Lines(f"{matrix}: means by word relation", series, "step", "mean entry")] if series else []
+    panels = []
+    for what, symbol in run.config.model.table_symbols().items():
+        measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
+        series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
+        panels += [Lines(f"{symbol}: means by word relation", series, "step", "mean entry")] if series else []
+    return panels
 
 
 def matrix_panels(run: Run) -> list[Heat]:
-    """The value matrix (one-hot embedding) or the embedding's Gram matrix, words in the order of their topics."""
-    weights = run.weights
-    if run.config.model.embedding != "one-hot":
-        gram = weights["embedding"].T @ weights["embedding"]
-        return word_heat(f"W_E'W_E {when(run)}", gram, run, "topic of the word", "topic of the word")
-    name, matrix = "W_V", weights.get("value")
-    if "head" in weights:  # the outputs of W_V are no words then; those of the head are
-        name, matrix = "W_pred W_V", weights["head"] if matrix is None else weights["head"] @ matrix
-    if matrix is None:
-        return []
-    return word_heat(f"{name} {when(run)}", matrix, run, "topic of the input word", "topic of the output word")
+    """The tables over words that the model has, words in the order of their topics."""
+    panels = []
+    for table in run.reading.tables.values():
+        down, across = (f"topic of the {side}" for side in table.sides)
+        panels += word_heat(f"{table.symbol} {when(run)}", table.matrix, run, across, down)
+    return panels
 
 
 def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
@@ -204,9 +201,9 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
 
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
-    if not {"key", "query"} <= set(run.weights):
+    table = run.reading.scores
+    if table is None:
         return []
-    table = word_scores(run.weights)
     scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
     infinite = run.config.documents.length == "infinite"
@@ -241,7 +238,8 @@ def when(run: Run) -> str:
 
 def trained_parts(run: Run) -> dict[str, str]:
     """The matrices whose norms were followed, and their names in figures."""
-    return {metric.removeprefix("norm_"): name for metric, name in NORM_CURVES.items() if metric in run.metrics}
+    symbols = run.config.model.SYMBOLS.items()
+    return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:

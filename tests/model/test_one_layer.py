@@ -8,26 +8,25 @@ import pytest
 import torch
 
 from topicscope import InputError, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model.weights import initial
 from topicscope.theory import Setting, theorem2
 
 MODEL, MASKING = TopicModel(3, 2), Masking()
 
 
 def test_freezing_one_part_does_not_change_the_others() -> None:
-    everything = initial(ModelConfig(), 7, seed=5)
-    some = initial(ModelConfig(key="zero"), 7, seed=5)
+    everything = ModelConfig().initial(7, seed=5)
+    some = ModelConfig(key="zero").initial(7, seed=5)
     assert "key" not in some
     assert np.array_equal(everything["value"], some["value"])
-    assert not np.array_equal(everything["value"], initial(ModelConfig(), 7, seed=6)["value"])
+    assert not np.array_equal(everything["value"], ModelConfig().initial(7, seed=6)["value"])
 
 
 def test_initial_weights_are_centred_with_the_scale_asked_for() -> None:
-    values = initial(ModelConfig(embedding="trained", init_scale=0.001), 401, seed=0)
+    values = ModelConfig(embedding="trained", init_scale=0.001).initial(401, seed=0)
     for name in ("embedding", "key", "query", "value"):
         assert values[name].std() == pytest.approx(0.001, rel=0.02)
         assert abs(values[name].mean()) < 5 * 0.001 / 401
-    usual = initial(ModelConfig(embedding="trained", dim=100, init_scale="usual"), 401, seed=0)
+    usual = ModelConfig(embedding="trained", dim=100, init_scale="usual").initial(401, seed=0)
     assert np.linalg.norm(usual["embedding"], axis=0).mean() == pytest.approx(1, abs=0.02)
     assert usual["value"].std() == pytest.approx(0.1, rel=0.05)
     assert not values["prediction_bias"].any()
