@@ -7,8 +7,8 @@ import pytest
 
 from tests.language import tiny
 from tests.language.samples import THETA, assignment
+from tests.language.test_assignment import NAMES, labelled
 from tests.language.test_label_probing import BARE, TOKENIZER, VOCABULARY
-from tests.language.test_labels import NAMES, labelled
 from topicscope.language import LoadedModel, checked, label_words, probe_model
 from topicscope.language.document_rows import DocumentRow
 from topicscope.language.documents import copies_note, drawn_halves, large_text_note, once, originals

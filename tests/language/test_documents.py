@@ -43,7 +43,7 @@ from topicscope.language.documents import DocumentSums
 from topicscope.language.relations import TopicRelation
 from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads, visible
 from topicscope.language.vocabulary import windows
-from topicscope.pages.documents import marked_text, measured_at
+from topicscope.pages.probe_layers import marked_text, measured_at
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 

@@ -17,7 +17,7 @@ import torch
 from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, model_folder
-from tests.language.test_labels import NAMES, labelled, lines
+from tests.language.test_assignment import NAMES, labelled, lines
 from topicscope.language import (
     LabelRow,
     LoadedModel,

@@ -22,7 +22,7 @@ from topicscope.language.state_rows import HALVES
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
-LARGE_SHARE = 0.2  # of what is measured: where one text has more, an answer may hold for this text alone
+LARGE_SHARE = 0.2  # if one text has a larger share of what is measured, an answer may hold for it alone
 Originals = Int[np.ndarray, " D"]
 
 
@@ -123,7 +123,7 @@ class DocumentTopics:
     topics: Topics | LabelWords | Assignment
     assignment: Assignment
     targets: Targets | None = None
-    labels: Sequence[str | None] = ()  # of the documents, where they are the topics
+    labels: Sequence[str | None] = ()  # labels of the documents, if labels are the topics
 
     def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
         """From a document's number and the tokens of its words to its mixture. All of a document is its label."""

@@ -1,4 +1,4 @@
-"""The figures and tables of a probe, from rows built by hand."""
+"""The figures and tables of a probe."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ import pytest
 
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
 from topicscope.measure import Effect, Matched
-from topicscope.pages import Heat, Lines, Points
-from topicscope.pages.probe_tables import (
-    commonest_table,
+from topicscope.pages import (
+    Heat,
+    Lines,
+    Points,
     cooccurrence_table,
     difference_table,
     family,
+    head_figures,
     head_table,
+    ratio_figure,
     ratio_table,
-    topic_table,
+    topic_figures,
 )
-from topicscope.pages.probing import SHOWN, head_figures, probe_sections, ratio_figure, topic_figures
+from topicscope.pages.probe import SHOWN, commonest_table, probe_sections, topic_table
 
 TABLE_1 = """
 bert     1.21 1.19 1.32 / 1.13 1.15 1.28 / 1.11 1.13 1.22

@@ -1,19 +1,52 @@
-"""The figures of training runs, as data."""
+"""The figures of a training run, finished or not."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from topicscope import model
+from topicscope import InputError, model
+from topicscope.laws import predicted_norms, world_optimum
 from topicscope.measure import Course
-from topicscope.pages import Heat, Lines, Section, run_figure
-from topicscope.pages.train_run import HOW_TO_READ, attention_figures, cell, matrix_panels, run_sections, word_heat
-from topicscope.training import Run, RunConfig, RunData, train
+from topicscope.pages import (
+    MATRIX_COLOURS,
+    NORM_CURVES,
+    Heat,
+    Lines,
+    PointMap,
+    Section,
+    happening,
+    live_curves,
+    map_html,
+    run_figure,
+)
+from topicscope.pages.layout import pens, topic_ticks
+from topicscope.pages.runs import (
+    HOW_TO_READ,
+    attention_figures,
+    brief,
+    cell,
+    matrix_panels,
+    named_words,
+    relation_figures,
+    relation_tables,
+    run_sections,
+    topic_names,
+    word_figures,
+    word_heat,
+)
+from topicscope.pages.theory import dynamics_sections
+from topicscope.reading import read
+from topicscope.theory import Setting, dynamics
+from topicscope.training import Run, RunConfig, RunData, WatchedRun, train
 from topicscope.world import TopicModel
 
 SMALL = RunConfig.of(
@@ -246,3 +279,188 @@ def test_words_with_several_topics_are_ordered_by_their_main_topic(runs: list[Ru
     assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
     assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
     assert (heat.topics, heat.x_label) == (None, "x, by main topic")
+
+
+A = [[0.7, 0.0], [0.1, 0.5], [0.2, 0.1], [0.0, 0.4]]
+
+
+def named_run(names: list[str] | None) -> Run:
+    model = {"matrix": A} | ({} if names is None else {"word_names": names})
+    uniform = {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared"}}
+    results = {"status": "done", "value": {}, "distance_to_optimum": 1.0}
+    weights = {"value": np.arange(25.0).reshape(5, 5), "prediction_bias": np.arange(5.0)}
+    return Run(RunConfig.of({"topic_model": model} | uniform), "done", results, {"step": np.arange(2.0)}, weights)
+
+
+def test_words_stand_topic_by_topic_the_most_probable_first() -> None:
+    run = named_run(["oil", "<b>sea</b>", "gas", "fish"])
+    named = named_words(run)
+    assert named is not None
+    assert named[0].tolist() == [0, 1, 3, 2, 4]
+    assert named[1] == ["[MASK]", "oil", "gas", "<b>sea</b>", "fish"]
+    assert topic_names(run) == ["1 oil", "2 <b>sea</b>"]
+    (figure,) = word_figures(run)
+    assert figure.title == "The most probable words of each main topic (4 of 4)"
+    value, best = figure.panels
+    assert isinstance(value, Heat)
+    assert isinstance(best, Heat)
+    assert (value.labels, value.x_label, value.y_label) == (named[1], "input word", "output word")
+    assert value.z[2] == [15.0, 16.0, 18.0, 17.0, 19.0]
+    optimal = world_optimum(run.config).matrix() - run.weights["prediction_bias"][:, None]
+    order = named[0]
+    np.testing.assert_allclose(best.z, optimal[np.ix_(order, order)], atol=1e-6)
+
+
+def test_without_names_there_are_numbers() -> None:
+    assert named_words(named_run(None)) is None
+    assert word_figures(named_run(None)) == []
+    assert topic_names(named_run(None)) == ["1", "2"]
+
+
+def test_names_are_one_per_word() -> None:
+    with pytest.raises(InputError, match=r"word_names has 3 names; expected one per word \(4\)"):
+        named_run(["a", "b", "c"])
+
+
+def test_the_page_does_not_list_long_settings() -> None:
+    settings = {"topic_model": {"matrix": [[0.5] * 10] * 101, "sizes": [[1, 2], [3]]}, "steps": 3}
+    assert brief(settings) == {
+        "topic_model": {"matrix": "101 entries, in config.yaml", "sizes": [[1, 2], [3]]},
+        "steps": 3,
+    }
+
+
+def related_run(relations: dict[str, Any], topics: int = 2) -> Run:
+    results = {"status": "done", "steps": 1, "loss": 1.0, "relations": relations}
+    return Run(RunConfig.of({"topic_model": {"topics": topics}}), "done", results, {"step": np.arange(2.0)}, {})
+
+
+def heats(run: Run) -> list[Heat]:
+    return [panel for figure in relation_figures(run) for panel in figure.panels if isinstance(panel, Heat)]
+
+
+def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> None:
+    value, best = [[None, 2.0], [3.0, 4.0]], [[0.0, 1.0], [7.0, 5.0]]
+    ours, optimal = heats(related_run({"value": {"topics": value}, "optimum": {"topics": best}}))
+    assert (ours.title, optimal.title) == ("W_V", "W* (minus the run's bias)")
+    assert math.isnan(ours.z[0][0])
+    assert (ours.z[1], optimal.z) == ([3.0, 4.0], best)
+    assert (ours.low, ours.high) == (optimal.low, optimal.high) == (0.0, 7.0)
+    assert ours.labels == ["1", "2"]
+    assert (ours.x_label, ours.y_label) == ("topic of the input word", "topic of the output word")
+
+
+def test_topics_count_from_1_however_many_there_are() -> None:
+    (panel,) = heats(related_run({"value": {"topics": np.zeros((70, 70)).tolist()}}, topics=70))
+    assert panel.labels == [str(t) for t in range(1, 71)]
+    assert panel.x_label == "topic of the input word"
+    ticks = topic_ticks(panel, 70)
+    assert ticks == ([float(3 * i) for i in range(24)], [str(3 * i + 1) for i in range(24)])  # there is room for 31
+
+
+def test_a_run_without_biases_has_none_taken_off() -> None:
+    maps = {"value": {"topics": [[0.0, 1.0], [1.0, 0.0]]}, "optimum": {"topics": [[0.0, 1.0], [1.0, 0.0]]}}
+    run = related_run(maps)
+    bare = replace(run, config=run.config.changed({"model.prediction_bias": "none"}))
+    assert [panel.title for panel in heats(bare)] == ["W_V", "W*"]
+    other = replace(run, config=run.config.changed({"model.prediction_bias": "none", "model.value_bias": "trained"}))
+    assert heats(other)[1].title == "W* (minus the run's bias)"
+
+
+def test_means_by_relation_stand_in_a_table() -> None:
+    partners = {"same": 0.5, "partner": 0.25, "other": None}
+    (table,) = relation_tables(related_run({"value": {"shared": {"0": 1.0, "2": 3.0}, "partners": partners}}))
+    assert table.columns == ["two words have", "W_V"]
+    assert table.rows == [
+        ["0 topics in common", "1"],
+        ["2 topics in common", "3"],
+        ["a topic in common", "0.5"],
+        ["topics of one group, none in common", "0.25"],
+        ["no group in common", "-"],
+    ]
+    bare = related_run({})
+    assert (relation_figures(bare), relation_tables(bare)) == ([], [])
+
+
+CONFIG = RunConfig.of(
+    topic_model={"topics": 5, "words_per_topic": 4},
+    documents={"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+    model={"init_scale": 0.01, "prediction_bias": "none"},
+    objective={"loss": "squared"},
+    optimizer={"name": "sgd", "lr": 4.0},
+    data={"dev_documents": 20},
+    steps=1000,
+    floors=False,
+    device="cpu",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("live") / "run"
+    train(CONFIG, folder)
+    return folder
+
+
+def going_on(whole: Run, steps: int, total: int) -> Run:
+    """A run up to a step, as it was when it went on."""
+    metrics = {name: column[: steps + 1] for name, column in whole.metrics.items()}
+    results = {"status": "running", "steps": steps, "seed": 0, "loss": 1.0}
+    return replace(whole, status="running", results=results, metrics=metrics, config=CONFIG.changed({"steps": total}))
+
+
+@pytest.mark.parametrize("steps", [100, 749, 760, 949])
+def test_nothing_is_said_to_have_ended_before_attention_has_formed(folder: Path, steps: int) -> None:
+    whole = read(folder)
+    near = f"near step {predicted_norms(CONFIG).half_way['key']:,.0f}"
+    grown = whole.metrics["norm_key"][steps] / whole.metrics["norm_key"][0]
+    said = happening(going_on(whole, steps, 10_000))
+    assert said.startswith("Between the stages: the value matrix has settled, and attention has not formed yet: ")
+    assert f"key and query are {grown:.3g} times their start" in said
+    assert said.endswith(f"half-way {near}.")
+    assert happening(going_on(whole, steps, 1000)).endswith(f"half-way {near}, after the end of this run.")
+
+
+def test_the_sentence_of_a_run_that_has_ended_is_that_of_show(folder: Path) -> None:
+    watched = WatchedRun(folder)
+    watched.update()
+    run, shown = watched.run(), read(folder)
+    assert happening(run).startswith(f"Over all 1,000 steps. {shown.course.sentence}")
+    assert shown.course.sentence in shown.summary()
+
+
+def test_the_stages_of_a_staggered_run_stay_shaded(folder: Path) -> None:
+    """Value rises again and is half-way after key and query."""
+    steps = np.arange(1001.0)
+    value = 1 + np.minimum(steps / 10, 1) + 5 * np.clip((steps - 800) / 50, 0, 1)
+    attention = 1 + np.clip((steps - 400) / 100, 0, 1)
+    whole = read(folder)
+    metrics = whole.metrics | {"norm_value": value, "norm_key": attention, "norm_query": attention}
+    run = replace(whole, metrics=metrics)
+    assert run.course is not None
+    assert (run.course.phase, run.course.halves) == ("staggered", type(run.course.halves)(820.0, 450.0, 450.0))
+    (figure,) = live_curves(run)[0].figures
+    norms = next(panel for panel in figure.panels if panel.title.startswith("Norms"))
+    assert isinstance(norms, Lines)
+    assert norms.bands == [(0.0, 410.0, "stage 1: value"), (410.0, 1000.0, "stage 2: key and query")]
+
+
+KEY, QUERY, VALUE = "#0072B2", "#56B4E9", "#D55E00"
+
+
+def test_measured_and_predicted_norms_have_the_same_colours() -> None:
+    small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+    measured = pens(run_figure(train(RunConfig.of(small, steps=10))))
+    assert [measured[name].colour for name in ("W_K (key)", "W_Q (query)", "W_V (value)")] == [KEY, QUERY, VALUE]
+    (figure,) = dynamics_sections(dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1))[0].figures
+    predicted = pens(figure)
+    assert predicted["W_V (value)"].colour == VALUE
+    assert predicted["W_K, W_Q (key, query)"].colour == KEY
+    assert predicted["half-way"].colour not in (KEY, QUERY, VALUE)
+
+
+def test_a_map_names_and_colours_its_curves_as_figures_do() -> None:
+    html = map_html(PointMap({"seed": [0]}, [{"point": "a", "seed": 0, "state": "done"}], {"norms": "norm_"}))
+    data = json.loads(re.search(r'"curveNames":\s*(\{.*?\})', html)[1])  # type: ignore[index]
+    assert data["norm_value"] == ["W_V (value)", VALUE]
+    assert data == {metric: [name, MATRIX_COLOURS[name]] for metric, name in NORM_CURVES.items()}

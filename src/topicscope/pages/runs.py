@@ -1,18 +1,15 @@
-"""A training run as figures: loss, norms with stages, means by word relation, matrices, attention of documents."""
+"""A training run as figures: curves, matrices over words and topics, attention; also while it goes on."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from topicscope.laws import prediction_or_none
-from topicscope.measure import stage_bands, thinned
-from topicscope.pages.matrices import MATRIX_COLOURS
-from topicscope.pages.panels import Heat, Lines, Series
-from topicscope.pages.parts import Figure, Section, TableData
-from topicscope.pages.topic_relations import relation_figures, relation_tables
-from topicscope.pages.word_names import word_figures
+from topicscope.ground import folders
+from topicscope.laws import contributions, prediction_or_none, training_optimum
+from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
+from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
 from topicscope.training import Run, RunData
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
@@ -42,7 +39,6 @@ HOW_TO_READ = (
 
 
 def run_sections(result: Run | Sequence[Run]) -> list[Section]:
-    """The report of one run, or of several that were trained together."""
     return [one_run(result) if isinstance(result, Run) else many_runs(result)]
 
 
@@ -85,27 +81,7 @@ def many_runs(runs: Sequence[Run]) -> Section:
 
 
 def run_figure(run: Run) -> Figure:
-    """A run at a glance: loss with floors, norms with stages, means by word relation, the matrix at the end.
-
-    Args:
-        run: A finished run, from `train` or `read`.
-
-    Returns:
-        The figure; parts that were not trained have no panel.
-
-    Example:
-        >>> from topicscope.pages import happening, live_curves, live_matrices, run_moment
-        >>> from topicscope.training import RunConfig, train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> run = train(RunConfig.of(small, steps=30))
-        >>> [panel.title for panel in run_figure(run).panels[:2]]
-        ['Loss and its floors', 'Norms: which part moves first?']
-        >>> happening(run).split(" (")[0]
-        'Over all 30 steps. Phase: at once'
-        >>> parts = (live_curves(run), live_matrices(run), run_moment(run, plane=None, timeline=None, step=10))
-        >>> [section.figures[0].title for [section] in parts]
-        ['Up to step 30 of 30', 'Matrices at the end', 'Up to step 10']
-    """
+    """A run at a glance: loss with floors, norms with stages, means by word relation, the matrix at the end."""
     return Figure(
         "figure",
         f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}",
@@ -237,7 +213,6 @@ def when(run: Run) -> str:
 
 
 def trained_parts(run: Run) -> dict[str, str]:
-    """The matrices whose norms were followed, and their names in figures."""
     symbols = run.config.model.SYMBOLS.items()
     return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
 
@@ -251,7 +226,6 @@ def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
 
 
 def digits(matrix: Float[np.ndarray, "m n"]) -> list[list[float]]:
-    """Five significant digits, which keep pages small."""
     return [[float(f"{value:.5g}") for value in row] for row in matrix]
 
 
@@ -266,3 +240,170 @@ def brief(settings: Any) -> Any:
 
 def cell(value: Any) -> str:
     return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+PARTNERS = {
+    "same": "a topic in common",
+    "partner": "topics of one group, none in common",
+    "other": "no group in common",
+}
+
+
+def matrix_names(run: Run) -> dict[str, str]:
+    """What figures call the matrices whose relations a run's results hold."""
+    symbols: dict[str, str] = run.config.model.table_symbols()
+    return symbols | ({"optimum": optimum_name(run)} if "optimum" in run.results.get("relations", {}) else {})
+
+
+def relation_figures(run: Run) -> list[Figure]:
+    relations, titles = run.results.get("relations", {}), matrix_names(run)
+    maps = {titles[name]: one["topics"] for name, one in relations.items() if "topics" in one}
+    arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
+    finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()] or [np.empty(0)])
+    if not finite.size:
+        return []
+    names = topic_names(run)
+    x_label, y_label = (f"topic of the {word} word" for word in ("input", "output"))
+    low, high = float(finite.min()), float(finite.max())
+    panels = [
+        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names) for name, array in arrays.items()
+    ]
+    alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
+    return [Figure("topics", "Mean entry by pair of topics", alt, panels)]
+
+
+def relation_tables(run: Run) -> list[TableData]:
+    relations = run.results.get("relations", {})
+    rows: dict[str, dict[str, float | None]] = {}
+    for matrix, one in relations.items():
+        shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
+        partners = {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+        for relation, mean in (shared | partners).items():
+            rows.setdefault(relation, {})[matrix] = mean
+    if not rows:
+        return []
+    cells = [
+        [relation, *("-" if (mean := of.get(matrix)) is None else f"{mean:.6g}" for matrix in relations)]
+        for relation, of in rows.items()
+    ]
+    return [
+        TableData(
+            "Means by relation of two words", ["two words have", *map(matrix_names(run).__getitem__, relations)], cells
+        )
+    ]
+
+
+MOST_NAMED = 30  # words along the side of a matrix that have room for their names
+
+
+def topic_names(run: Run) -> list[str]:
+    """The number of each topic, from 1 on; with its most probable word, where words have names."""
+    model = run.config.topic_model
+    if model.word_names is None:
+        return [f"{t + 1}" for t in range(model.topics)]
+    return [f"{t + 1} {model.word_names[word]}" for t, word in enumerate(model.word_topics.argmax(0))]
+
+
+def named_words(run: Run) -> tuple[Int[np.ndarray, " n"], list[str]] | None:
+    """[MASK] and the most probable words of each main topic, topic by topic, with their names; None without names."""
+    model = run.config.topic_model
+    if model.word_names is None:
+        return None
+    main, picked = model.main_topic[1:] - 1, [0]
+    each = max(1, MOST_NAMED // model.topics)
+    for topic in range(model.topics):
+        words = np.flatnonzero(main == topic)
+        picked += (1 + words[np.argsort(-model.word_topics[words, topic], kind="stable")][:each]).tolist()
+    picked = picked[: 1 + MOST_NAMED]
+    return np.array(picked), ["[MASK]", *(model.word_names[word - 1] for word in picked[1:])]
+
+
+def optimum_name(run: Run) -> str:
+    """Of W* as W_V should be: less what biases add to it, where there are any."""
+    biases = run.config.model.value_bias, run.config.model.prediction_bias
+    return "W*" if biases == ("none", "none") else "W* (minus the run's bias)"
+
+
+def word_figures(run: Run) -> list[Figure]:
+    """The matrix over the words with names, and W* where the run was compared with it; none without names."""
+    named = named_words(run)
+    if named is None:
+        return []
+    places, names = named
+    matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
+    best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
+    if best is not None:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = best - (contributions(run.config, run.weights) - run.weights["value"])
+    shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
+    panels = [
+        Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)
+        for name, z in shown.items()
+        if np.isfinite(z).all()
+    ]
+    if not panels:
+        return []
+    title = f"The most probable words of each main topic ({len(places) - 1} of {run.config.topic_model.words})"
+    return [Figure("words", title, "Heat maps over words with their names, [MASK] first, topic by topic.", panels, 1)]
+
+
+NORMS = {"norm_key", "norm_query", "norm_value"}
+FROZEN = "Key, query and value are not all trained: there is one stage to see, that of the parts that are."
+SENTENCES: dict[Act, str] = {
+    "start": "Nothing has risen yet: all weights are still near their start.",
+    "stage 1": "Stage 1: the value matrix learns which words share a topic, while attention is still uniform "
+    "(Section 5, Theorem 2).",
+    "between": "Between the stages: the value matrix has settled, and attention has not formed yet",
+    "stage 2": "Stage 2: key and query grow, and words attend to words of their topic (Section 5, Theorems 3 and 5).",
+    "at once": "Value and attention are learnt at the same time: here the two stages are not separate (in Figure 4 "
+    "they are).",
+    "third act": "After the two stages: attention has formed, and the value matrix rises again, now inside topics. The "
+    "paper stops before this; docs/dynamics.md calls it the third act.",
+    "ended": "Nothing changes any more: value and attention have reached their plateaus.",
+}
+
+
+def happening(run: Run) -> str:
+    """Which stage of the paper a run is in, in a sentence; of a finished run, which course it took."""
+    if not set(run.metrics) >= NORMS:
+        return FROZEN if run.metrics else SENTENCES["start"]
+    if run.status not in folders.UNFINISHED and "course" in run.results:
+        return f"Over all {run.results['steps']:,} steps. {run.results['course']['sentence']}{to_come(run)}"
+    now = act(run.metrics)
+    if now != "between":
+        return SENTENCES[now]
+    grown = max(run.metrics[name][-1] / run.metrics[name][0] for name in ("norm_key", "norm_query"))
+    return f"{SENTENCES[now]}: key and query are {grown:.3g} times their start.{to_come(run)}"
+
+
+def to_come(run: Run) -> str:
+    """When attention is predicted to form, where theory covers the run and that moment has not come."""
+    predicted = prediction_or_none(run.config)
+    half = None if predicted is None else predicted.half_way.get("key")
+    if half is None or half <= run.results["steps"]:
+        return ""
+    late = ", after the end of this run" if half > run.config.total_steps else ""
+    return f" Theory predicts that key and query are half-way near step {half:,.0f}{late}."
+
+
+def live_curves(run: Run) -> list[Section]:
+    """The curves of a run up to now: loss, norms with the predicted ones, and means by word relation."""
+    if not run.metrics:
+        return [Section("Curves", "The first steps have not been written yet.")]
+    title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
+    alt = "Loss, Frobenius norms with their predictions, and means by word relation, against steps."
+    norms = norm_panel(run)
+    if run.status in folders.UNFINISHED and set(run.metrics) >= NORMS:
+        norms.bands = bands_so_far(run.metrics)
+    panels = [loss_panel(run), norms, *mean_panels(run)]
+    return [Section("Curves", "", "", [Figure("curves", title, alt, panels, columns=3, colours=COLOURS)])]
+
+
+def live_matrices(run: Run) -> list[Section]:
+    if not run.weights:
+        return [Section("Matrices", "No weights have been saved yet.")]
+    at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
+    scores = [panel for figure in attention_figures(run)[:1] for panel in figure.panels]
+    for panel in scores:
+        panel.title = f"attention scores {at}"
+    alt = "Heat maps over words, ordered by topic: the value matrix, and the scores of attention between words."
+    return [Section("Matrices", "", "", [Figure("matrices", f"Matrices {at}", alt, [*matrix_panels(run), *scores])])]

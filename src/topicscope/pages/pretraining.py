@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.measure import layer_metrics, layer_names, risen
-from topicscope.pages.panels import Lines, Series
-from topicscope.pages.parts import Figure, Section, TableData
+from topicscope.pages.panels import Figure, Lines, Section, Series, TableData
 from topicscope.pretraining import PretrainRun, PretrainRuns, stages_by_layer
 
 POINTS = 500  # of a curve, at most
@@ -17,7 +16,6 @@ Metrics = dict[str, Float[np.ndarray, " S"]]
 
 
 def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
-    """One section for all runs."""
     runs = [result] if isinstance(result, PretrainRun) else list(result)
     folder, config = runs[0].folder, runs[0].config.as_dict()
     several = f" --runs {len(runs)}" if len(runs) > 1 else ""
@@ -38,18 +36,7 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 
 
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5).
-
-    Args:
-        runs: Pretraining runs, with the same layers.
-        labels: One per run; runs with the same label share a colour. Without labels every run has its own.
-
-    Returns:
-        The figure: one row per measure, one column per layer, one curve per run.
-
-    Example:
-        See `stage_table`.
-    """
+    """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5)."""
     layers = layer_names(runs[0].metrics)
     panels = []
     rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
@@ -69,18 +56,7 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """The loss of pretraining runs at every step; markers: the loss on held-out documents.
-
-    Args:
-        runs: Pretraining runs.
-        labels: As in `dynamics_figure`.
-
-    Returns:
-        The figure.
-
-    Example:
-        See `stage_table`.
-    """
+    """The loss of pretraining runs at every step; markers: the loss on held-out documents."""
     held_out = [
         replace(series, name=f"{series.name}, held out", markers=True)
         for series in curves(runs, labels, "held_out_loss")
@@ -97,7 +73,6 @@ def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
-    """One curve per run, of at most POINTS points."""
     series = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
         y = run.metrics[column]
@@ -113,64 +88,17 @@ def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str
 
 
 def layer_title(name: str) -> str:
-    """What figures and tables call a layer.
-
-    Args:
-        name: Name of the layer, as in the names of metrics: '0' of 'norm_key_0'.
-
-    Returns:
-        The title.
-
-    Example:
-        >>> layer_title("0"), layer_title("decoder_1")
-        ('layer 0', 'decoder layer 1')
-    """
     part, _, number = name.rpartition("_")
     return f"{part} layer {number}".strip()
 
 
 def starts(metrics: Metrics, layer: str) -> dict[str, float]:
-    """The step at which each norm of a layer has made a tenth of its rise.
-
-    Args:
-        metrics: Columns by name, such as norm_key_0, with one number per step (S).
-        layer: Name of the layer, such as '0'.
-
-    Returns:
-        The step of 'key', 'query' and 'value'; NaN where a norm has not risen.
-
-    Example:
-        >>> early, late, flat = np.array([1.0, 9, 9, 9]), np.array([1.0, 1, 1, 9]), np.ones(4)
-        >>> starts({"norm_value_0": early, "norm_key_0": late, "norm_query_0": flat}, "0")
-        {'key': 3.0, 'query': nan, 'value': 1.0}
-    """
+    """The step at which each norm of a layer has made a tenth of its rise."""
     return {name.removeprefix("norm_"): risen(norm, 0.1) for name, norm in layer_metrics(metrics, layer).items()}
 
 
 def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
-    """When the norms of every layer rise: steps at a tenth and at half of the rise, and the separation of the stages.
-
-    Args:
-        runs: Pretraining runs.
-        labels: As in `dynamics_figure`.
-
-    Returns:
-        One row per run and layer. Separation: the earlier half-way step of key and query over that of value.
-
-    Example:
-        >>> from topicscope.pretraining import PretrainConfig, pretrain, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> run = pretrain(PretrainConfig.of(tiny, steps=12, batch_size=4), texts=texts, tokenizer=tokenizer)
-        >>> stage_table([run]).columns[3:6], stage_table([run]).rows[0][:3]
-        (['value starts', 'key starts', 'query starts'], ['seed 0', '0', 'layer 0'])
-        >>> from topicscope.pages import pretrain_moment
-        >>> [panel.title for panel in (*dynamics_figure([run]).panels[2:], *loss_figure([run]).panels)]
-        ['||W_V||_F (layer 0)', 'rotation of W_V over 10 steps (layer 0)', 'masked language modelling']
-        >>> pretrain_moment([run], step=5)[0].tables[0].columns
-        ['seed', 'layer', 'W_K', 'W_Q', 'W_V']
-    """
+    """When the norms of each layer rise: steps at a tenth and at half of the rise; the separation of the stages."""
     parts = ("value", "key", "query")
     rows = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
