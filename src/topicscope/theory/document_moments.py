@@ -9,9 +9,6 @@ positions only through E[m] and E[m(m-1)], under the weight that the loss gives 
   position. This is what `Masking.draw` and `train` do.
 - `documents`: the same over the documents that have a masked position.
 - `positions`: every masked position counts alike.
-
->>> round(length_weights(5, 0.15, "documents").masked * 25, 4)    # E[m], given m > 0
-1.3482
 """
 
 from __future__ import annotations

@@ -5,9 +5,6 @@ the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R
 -dLoss/dL, with L[i, j] the score that query word j gives to key word i. At uniform attention and the first stage's
 optimum it is sigma times the projector on topic contrasts (R2); under cross entropy, near zero, it points at the [MASK]
 query first (R7).
-
->>> float(f"{contrast_force(fixed_shares(10, 3), 10, Masking()):.6g}")
-4.96396e-05
 """
 
 from __future__ import annotations

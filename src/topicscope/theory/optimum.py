@@ -1,10 +1,4 @@
-"""`optimum`: the exact best value matrix under uniform attention and squared loss, in any world.
-
->>> from topicscope.world import Dirichlet, TopicModel
->>> best = optimum(TopicModel(), Dirichlet(length=125), weighting="positions")
->>> round(best.entries.diagonal - best.entries.same_topic, 6)
-0.114343
-"""
+"""`optimum`: the exact best value matrix under uniform attention and squared loss, in any world."""
 
 from __future__ import annotations
 

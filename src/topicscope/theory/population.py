@@ -4,13 +4,6 @@ The prediction at a masked position that shows word j is U a with a_i = x_i exp(
 The tables U and L come from named weights: U = W_E' W_V W_E with a bias on every column (attention sums to 1),
 L = (W_K W_E)' (W_Q W_E) / sqrt(d_a); one-hot words have W_E = I. All expectations over documents, masks and words are
 sums, so the gradient has no noise.
-
->>> from topicscope.world import Fixed
->>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
->>> zero = gaussian_start(vocabulary=13, attention_dim=13, scale=0.0, seed=0)
->>> loss, gradient = world.gradient(zero)
->>> round(loss, 12), sorted(gradient)
-(1.0, ['key', 'query', 'value'])
 """
 
 from __future__ import annotations
