@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -72,7 +72,7 @@ class Certificate:
     """
 
     claim: str
-    settings: dict[str, Any]
+    settings: Mapping[str, object]
     error: float
     tolerance: float
     should_hold: bool = True

@@ -24,6 +24,7 @@ Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]
 ValueArray = Float[np.ndarray, "V V"]
+Numbers = Any  # a number, or an array of numbers
 AT_ONCE = 10**6  # lengths of a range that are added up together
 
 
@@ -102,7 +103,7 @@ def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") 
     return LengthWeights(*(total / weights).tolist())
 
 
-def terms_of(n: Any, m1: Any, m2: Any) -> tuple[Any, ...]:
+def terms_of(n: Numbers, m1: Numbers, m2: Numbers) -> tuple[Numbers, ...]:
     """The terms of `LengthWeights` for N words, of which m are masked: m1 = E[m], m2 = E[m(m-1)]."""
     return (
         m1 / n**2,

@@ -30,14 +30,17 @@ STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau furth
 Numbers = float | Float[np.ndarray, " m"]
 """One l, or several at once."""
 
+Values = Any
+"""What belongs to one l, or to several: a number or an array."""
+
 
 class ScoreMoments(NamedTuple):
     """A and B at l, and their slopes in l: numbers, or arrays where several l are given."""
 
-    joint: Any
-    square: Any
-    joint_slope: Any
-    square_slope: Any
+    joint: Values
+    square: Values
+    joint_slope: Values
+    square_slope: Values
 
 
 class Attended(NamedTuple):
@@ -141,7 +144,7 @@ class Growth:
             mean((random + correct) * (square_slope - 2 * shrink * square) / z**2) / self.v,
         )
 
-    def force(self, ell: Numbers) -> Any:
+    def force(self, ell: Numbers) -> Values:
         """g(l): at the best W_V the slope of the loss is that of A and B alone."""
         joint, square, joint_slope, square_slope = self.moments(ell)
         a = joint / square
@@ -236,11 +239,11 @@ SETTLED, STEPS = 8.0, 4000  # e-folds of key after its half-time at which l is l
 class Coupling(NamedTuple):
     """Of a difference inside a topic in W_V (c) and in W_K (q): dc/dt = pull q, dq/dt = pull c + 2 bend q."""
 
-    bend: Any  # numbers, or arrays where several l are given
-    pull: Any
+    bend: Values
+    pull: Values
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Values:
         return self.bend + np.hypot(self.bend, self.pull)
 
 

@@ -189,7 +189,7 @@ def notes_on(moments: Moments) -> tuple[str, ...]:
     )
 
 
-def described(prior: object) -> dict[str, Any]:
+def described(prior: object) -> dict[str, object]:
     """The prior's own numbers; of matrices and long lists how many there are."""
     if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior) or not hasattr(prior, "kind"):
         return {"kind": type(prior).__name__.lower()}

@@ -30,6 +30,9 @@ Matrix = Float[np.ndarray, "..."]
 NamedWeights = dict[str, Matrix]
 """Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V)."""
 
+Table = Any
+"""An array, or a tensor that PyTorch differentiates."""
+
 STREAMS = {"embedding": 0, "value": 3, "key": 1, "query": 2}  # of the initial weights
 FEW_PAIRS = 6  # pairs of groups per document up to which sums over pairs are cheaper
 BLOCK = 2**17  # numbers of a block of documents: a few arrays of this size stay in the cache
@@ -78,11 +81,11 @@ class WordTables(NamedTuple):
         See `word_tables`.
     """
 
-    votes: Any
-    scores: Any
+    votes: Table
+    scores: Table
 
 
-def word_tables(weights: Mapping[str, Any], root: Any = None) -> WordTables:
+def word_tables(weights: Mapping[str, Table], root: Table = None) -> WordTables:
     """The tables of votes and scores of named weights, as arrays or tensors.
 
     Args:
@@ -99,7 +102,7 @@ def word_tables(weights: Mapping[str, Any], root: Any = None) -> WordTables:
     """
     embedding = weights.get("embedding")
 
-    def by_word(matrix: Any) -> Any:
+    def by_word(matrix: Table) -> Table:
         matrix = matrix if embedding is None else matrix @ embedding
         return matrix if root is None else matrix / root
 
