@@ -18,8 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator
-from topicscope.theory.enumeration import SmallWorld
-from topicscope.theory.forces import SAME, Loss, contrast_force, listed_shares, topic_shares
+from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
 from topicscope.theory.setting import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
