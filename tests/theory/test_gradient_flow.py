@@ -90,7 +90,7 @@ def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
 
 def test_small_steps_of_train_follow_the_flow() -> None:
     """Full-batch SGD is explicit Euler: its distance to the flow is in proportion to the rate."""
-    time = 60.0
+    time = 24.0
     course = gradient_flow(population(), gaussian_start(7, 4, 0.3, seed=0), time, tolerance=1e-7)
     distances = []
     for rate in (0.4, 0.1):
