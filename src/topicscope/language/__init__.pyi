@@ -109,6 +109,8 @@ from .topics import (
 )
 from .verdicts import verdict_of as verdict_of
 from .vocabulary import (
+    LibraryModel as LibraryModel,
+    Tokenizer as Tokenizer,
     Vocabulary as Vocabulary,
     Window as Window,
     batches as batches,
