@@ -40,8 +40,6 @@ from .panels import (
     Section as Section,
     Series as Series,
     TableData as TableData,
-    TextLinks as TextLinks,
-    TextPiece as TextPiece,
     Verdict as Verdict,
     counted as counted,
 )
