@@ -63,7 +63,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Found:
+class ClockRuns:
     """All worlds and epsilons, and the lines of the figure: epsilon, value, key, key at ten times epsilon."""
 
     clocks: list[Clock]
@@ -116,7 +116,7 @@ def settings(world: FlowWorld, eps: float, steps: int) -> dict[str, Any]:
     }
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> ClockRuns:
     clocks, lines, config = [], {}, None
     epsilons = EPSILONS[context.scale]
     for world in WORLDS:
@@ -134,7 +134,7 @@ def measure(context: Context) -> Found:
             for eps, here, there in ((eps, predicted(world, eps), predicted(world, TENFOLD * eps)) for eps in grid)
         ]
     assert config is not None
-    return Found(clocks, lines, config)
+    return ClockRuns(clocks, lines, config)
 
 
 def worst(steps: list[float], formula: float) -> float:
@@ -153,7 +153,7 @@ def checks(clock: Clock) -> list[bool | None]:
     return made
 
 
-def panel(world: FlowWorld, found: Found) -> Lines:
+def panel(world: FlowWorld, found: ClockRuns) -> Lines:
     here = [clock for clock in found.clocks if clock.world == world]
     x, value, key, tenfold = (list(column) for column in zip(*found.lines[world], strict=True))
     at = [clock.eps for clock in here]
@@ -193,7 +193,7 @@ def row(clock: Clock) -> list[str]:
     ]
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: ClockRuns) -> Outcome:
     ruled = [clock for clock in found.clocks if clock.regime == "epsilon"]
     free = [clock for clock in found.clocks if clock.regime == "sign"]
     value = max(worst(clock.value, clock.predicted.value) for clock in found.clocks)

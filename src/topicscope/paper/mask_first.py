@@ -69,7 +69,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Found:
+class MaskFlows:
     forces: dict[FlowWorld, Force]
     laws: dict[FlowWorld, MaskFirst]
     flows: list[Leaving]
@@ -142,9 +142,9 @@ def squared_growth(world: FlowWorld, seed: int) -> float:
     return float(course.norm("key")[-1] / course.norm("key")[0])
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> MaskFlows:
     seeds = [1000 * context.seed + i for i in range(SEEDS[context.scale])]
-    return Found(
+    return MaskFlows(
         {world: force_of(world) for world in WORLDS},
         {world: law_of(world) for world in WORLDS},
         [flow(world, scale, seed) for world in WORLDS for scale in SCALES for seed in seeds],
@@ -152,7 +152,7 @@ def measure(context: Context) -> Found:
     )
 
 
-def checks(found: Found) -> list[bool | None]:
+def checks(found: MaskFlows) -> list[bool | None]:
     made: list[bool | None] = []
     for world, force in found.forces.items():
         made += [force.error <= EXACT, force.second <= SECOND * force.first, found.squared[world] <= MOVED]
@@ -170,7 +170,7 @@ def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -
     return [x for x, _ in shown], [y for _, y in shown]
 
 
-def panel(world: FlowWorld, found: Found) -> Lines:
+def panel(world: FlowWorld, found: MaskFlows) -> Lines:
     """|W_K| of the first seed, and the topic contrast of W_V, up to the time at which it is half-way."""
     first = [leaving for leaving in found.flows if leaving.world == world and leaving.seed == found.flows[0].seed]
     law, end, top = found.laws[world], 1.1 * first[0].half, 3 * LEAVES
@@ -189,7 +189,7 @@ def panel(world: FlowWorld, found: Found) -> Lines:
     )
 
 
-def figure(found: Found) -> Figure:
+def figure(found: MaskFlows) -> Figure:
     last = found.flows[-1]
     scores = np.round(last.scores, 6).tolist()
     return Figure(
@@ -205,7 +205,7 @@ def figure(found: Found) -> Figure:
     )
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: MaskFlows) -> Outcome:
     flows = found.flows
     error = max(force.error for force in found.forces.values())
     weaker = min(force.first / force.second for force in found.forces.values())

@@ -33,7 +33,7 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbedBert:
     """The probe of the small BERT and its losses in training; the share of words in their true topic, of `topics`."""
 
     probe: language.Probe
@@ -63,7 +63,7 @@ def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[
     return float(table[rows, columns].sum() / len(true)), [list(lists)[k] for k in columns]
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> ProbedBert:
     lists = word_lists()
     texts = sample_texts(lists, context.seed)
     with one_thread():
@@ -81,10 +81,10 @@ def measure(context: Context) -> Found:
             language.assign(topics, threshold, names=tuple(names)),
             language.Measurement(seed=context.seed, ablation=False),
         )
-    return Found(probe, accuracy, losses, len(lists))
+    return ProbedBert(probe, accuracy, losses, len(lists))
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: ProbedBert) -> Outcome:
     rows, heads = found.probe.rows, found.probe.heads
     trained, fresh = rows
     effects = {name: trained.effects[name] for name in pages.MAIN_MEASURES}
