@@ -88,8 +88,8 @@ def measure(context: Context) -> DiagonalExcess:
         matrices = [
             training.own_optimum(sampled_config(context, length, documents, sample)) for sample in range(samples)
         ]
-        found = [means_of(matrix) for matrix in matrices]
-        excess[str(length)], column[str(length)] = [b for b, _ in found], [mask for _, mask in found]
+        means = [means_of(matrix) for matrix in matrices]
+        excess[str(length)], column[str(length)] = [b for b, _ in means], [mask for _, mask in means]
         shown = np.mean(matrices, 0) if length == 125 else shown
     return DiagonalExcess(
         excess,

@@ -31,7 +31,6 @@ from topicscope.world import Masking
 
 WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 SCALES = (1e-3, 1e-2)
-SEEDS = {"quick": 2, "full": 5}
 HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-way point is that of this time
 LEAVES = 3.0  # times its start at which |W_K| has left it
 TINY, EXACT = 1e-7, 1e-6  # W = TINY Pi; error of the formula as a share of the force
@@ -91,8 +90,7 @@ def force_of(world: FlowWorld) -> Force:
 
 
 def law_of(world: FlowWorld) -> MaskFirst:
-    growth = world.growth()
-    return mask_first(growth, contrast_eigenvalue(growth), world.width)
+    return mask_first(world.growth(), contrast_eigenvalue(world.growth()), world.width)
 
 
 def contrast_eigenvalue(growth: Growth) -> float:
@@ -143,7 +141,7 @@ def squared_growth(world: FlowWorld, seed: int) -> float:
 
 
 def measure(context: Context) -> MaskFlows:
-    seeds = [1000 * context.seed + i for i in range(SEEDS[context.scale])]
+    seeds = context.seeds(2, 5)
     return MaskFlows(
         {world: force_of(world) for world in WORLDS},
         {world: law_of(world) for world in WORLDS},
@@ -191,7 +189,6 @@ def panel(world: FlowWorld, found: MaskFlows) -> Lines:
 
 def figure(found: MaskFlows) -> Figure:
     last = found.flows[-1]
-    scores = np.round(last.scores, 6).tolist()
     return Figure(
         "mask-first",
         "Cross entropy: attention starts with [MASK], while value still grows",
@@ -199,7 +196,14 @@ def figure(found: MaskFlows) -> Figure:
         "predicted curve is earlier. Right: attention scores at that moment: only the column of [MASK] as query.",
         [
             *(panel(world, found) for world in found.laws),
-            Heat(f"scores at time {cell(last.left)}", scores, "query word", "key word", last.world.T, last.world.v),
+            Heat(
+                f"scores at time {cell(last.left)}",
+                np.round(last.scores, 6).tolist(),
+                "query word",
+                "key word",
+                last.world.T,
+                last.world.v,
+            ),
         ],
         columns=3,
     )

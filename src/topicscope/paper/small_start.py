@@ -21,8 +21,6 @@ from topicscope.world import Masking
 
 WORLD, WIDTH = FlowWorld(4, 3, 2), 60
 SCALES = tuple(0.09 / 3**i for i in range(5))
-SEEDS = {"quick": 2, "full": 5}
-FINER = {"quick": 0, "full": 1}  # smaller scales more
 LONGEST = 50_000.0  # time, of a flow whose key and query do not come
 # Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d)).
 RATIO, CLOSE, FORMULA = 3.0, 0.05, 0.2
@@ -96,11 +94,9 @@ def law_at(scale: float) -> StartLaw:
 
 
 def measure(context: Context) -> StartFlows:
-    scales = [*SCALES, *(SCALES[-1] / RATIO ** (i + 1) for i in range(FINER[context.scale]))]
-    seeds = [1000 * context.seed + i for i in range(SEEDS[context.scale])]
-    return StartFlows(
-        {seed: [escape(scale, seed) for scale in scales] for seed in seeds}, {scale: law_at(scale) for scale in scales}
-    )
+    scales = SCALES if context.scale == "quick" else (*SCALES, SCALES[-1] / RATIO)
+    flows = {seed: [escape(scale, seed) for scale in scales] for seed in context.seeds(2, 5)}
+    return StartFlows(flows, {scale: law_at(scale) for scale in scales})
 
 
 def last_ratio(flows: list[Escape]) -> float:
