@@ -13,7 +13,7 @@ from tests.paper.samples_sandbox import CONFIG
 from tests.pretraining import small
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect, Timeline
-from topicscope.paper import figure4, figure5, language_models, pipeline, timeline, two_stage
+from topicscope.paper import figure4, figure5, language_models, timeline, two_stage
 from topicscope.paper.figure5 import Curves
 from topicscope.paper.two_stage import EMBEDDING, EPS, LOSS, LR, SCALE
 
@@ -180,7 +180,9 @@ def weak_ratios(judged: Sequence[str]) -> dict[str, language_models.Probed]:
     return made
 
 
-def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effect | None) -> pipeline.ProbedBert:
+def small_bert(
+    accuracy: float = 0.97, variant: str = "trained", **effects: Effect | None
+) -> language_models.ProbedBert:
     rows = [
         probe_row("small BERT", "trained", 0.08),
         probe_row("small BERT", "random", 0.08, attention=effect(-0.1, 1.004), cosine=effect(-0.1, None)),
@@ -191,10 +193,10 @@ def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effe
     topic |= {"nearest": None, "nearest_cosine": None, "farthest": None, "farthest_cosine": None}
     topics = [TopicRow(**topic, name="kitchen", words=12, cosine=0.6)]
     falling = [3.0 - 0.01 * i for i in range(101)]
-    return pipeline.ProbedBert(Probe(rows, head_rows("small BERT"), [], topics), accuracy, falling, 12)
+    return language_models.ProbedBert(Probe(rows, head_rows("small BERT"), [], topics), accuracy, falling, 12)
 
 
-def weak_effects() -> dict[str, pipeline.ProbedBert]:
+def weak_effects() -> dict[str, language_models.ProbedBert]:
     zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
         "cosine: not measured": small_bert(cosine=None),

@@ -20,7 +20,7 @@ from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
 from topicscope.language import Probe
 from topicscope.pages import Lines
-from topicscope.paper import EXPERIMENTS, Context, Reproduction, language_models, made_up, pipeline, timeline
+from topicscope.paper import EXPERIMENTS, Context, Reproduction, language_models, made_up, timeline
 from topicscope.paper.made_up import (
     ARCHITECTURES,
     LENT,
@@ -179,8 +179,8 @@ def test_the_tokenizer_has_one_token_per_word() -> None:
 def test_a_row_of_the_training_is_one_document() -> None:
     lists = word_lists()
     texts, tokenizer = sample_texts(lists, 2)[:200], build_tokenizer(lists)
-    settings = pretraining.PretrainConfig.of(pipeline.SETTINGS)
-    model, losses = pipeline.train_bert(tokenizer, texts, 4, 2)
+    settings = pretraining.PretrainConfig.of(language_models.BERT_SETTINGS)
+    model, losses = language_models.train_bert(tokenizer, texts, 4, 2)
     assert len(losses) == 4
     assert losses == pytest.approx([np.log(len(tokenizer))] * 4, abs=0.1)  # untrained, it guesses among all tokens
     assert not model.training
@@ -207,9 +207,9 @@ def test_topics_are_matched_one_to_one() -> None:
         "law": ["court", "judge", "bail"],
     }
     exact = [lists["law"], lists["kitchen"], lists["sea"]]
-    assert pipeline.matching(fitted(exact), lists) == (1.0, ["law", "kitchen", "sea"])
+    assert language_models.matching(fitted(exact), lists) == (1.0, ["law", "kitchen", "sea"])
     mixed = [["court", "judge", "bread"], ["butter", "cheese", "boat"], ["beach", "coral"]]
-    share, names = pipeline.matching(fitted(mixed), lists)
+    share, names = language_models.matching(fitted(mixed), lists)
     assert share == pytest.approx(6 / 9)  # bail is nowhere
     assert names == ["law", "kitchen", "sea"]
     every = [
@@ -241,12 +241,12 @@ def test_what_is_trained_fitted_and_probed(monkeypatch: pytest.MonkeyPatch, scal
         asked["probe"] = (model, texts, measurement.seed)
         return "probe"
 
-    monkeypatch.setattr(pipeline, "train_bert", train)
+    monkeypatch.setattr(language_models, "train_bert", train)
     monkeypatch.setattr(language, "fit_topics", fit)
     monkeypatch.setattr(language, "assign", assign)
     monkeypatch.setattr(language, "checked", lambda name, model, _: (name, model))
     monkeypatch.setattr(language, "probe_model", probe)
-    found: Any = pipeline.measure(Context(scale, 2))
+    found: Any = language_models.measure_pipeline(Context(scale, 2))
     assert (found.probe, found.accuracy, found.losses, found.topics) == ("probe", 1.0, [3.0, 2.0], len(lists))
     size = len(SPECIAL) + 1 + sum(map(len, lists.values()))
     assert asked["train"] == (size, 3000, steps, 2)
