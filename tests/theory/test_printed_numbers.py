@@ -20,10 +20,10 @@ from topicscope.theory import (
     Growth,
     Population,
     Setting,
-    Weights,
     dynamics,
     escape_rate,
     first_stage_rates,
+    gaussian_start,
     gradient_flow,
     grouped_subsets,
     mask_force,
@@ -33,7 +33,7 @@ from topicscope.theory import (
     theorem2,
     topic_contrasts,
 )
-from topicscope.theory.clocks import embedding_clock, mask_first
+from topicscope.theory.clocks import mask_first
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
 TEN = Setting.of(10, 10, 3)
@@ -181,29 +181,15 @@ def test_r7_the_exponent_of_the_first_stage_under_squared_loss() -> None:
 def test_r7_that_exponent_is_what_a_flow_does() -> None:
     """To first order W_K moves by W_Q F', with F the integral of the force over sqrt(d_a)."""
     growth, prior = fixed(5, 4, 2), Fixed(topics_per_document=2, length="infinite")
-    start = Weights.gaussian(21, 21, 1e-5, seed=0)
+    start = gaussian_start(21, 21, 1e-5, seed=0)
     until = 8 / eigenvalue(growth)
     course = gradient_flow(Population.of(TopicModel(5, 4), prior, Masking()), start, until, tolerance=1e-6)
-    moved = np.linalg.solve(start.query, course.end.key - start.key).T  # key word, query word
+    moved = np.linalg.solve(start["query"], course.end["key"] - start["key"]).T  # key word, query word
     column = np.linalg.norm(moved[:, 0])
     _, exponent = first_stage_exponent(growth)
     assert column == pytest.approx(exponent, rel=0.03)
     assert abs(column / 0.038 - 1) > 0.1
     assert moved[0, 0] < 0  # [MASK] learns not to look at [MASK]
-
-
-def test_r8_the_embedding_and_its_times() -> None:
-    growth = fixed(4, 3, 2)
-
-    def clock(scale: float, *, squared: bool = True) -> tuple[float, float | None]:
-        made = embedding_clock(
-            growth, eigenvalue(growth), squared=squared, width=13, attention_dim=13, init_scale=scale
-        )
-        assert f"{made.square:.4f}" == "1.3878"
-        return made.escape, made.attention
-
-    assert [round(clock(scale)[1] or 0) for scale in (0.01, 0.001)] == [6888, 14433]
-    assert [round(clock(scale, squared=False)[0]) for scale in (0.1, 0.03, 0.01)] == [96, 322, 965]
 
 
 def test_r8_a_smaller_start_brings_key_nearer_to_value(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -73,7 +73,7 @@ class Theorem(Result):
         """The theorem's numbers by their names in JSON."""
         return {name: value for name, value in vars(self).items() if name != "setting"}
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         """The setting as plain numbers, without what the theorem does not depend on."""
         return self.setting.as_dict()
 
@@ -107,7 +107,7 @@ class OptimumTheorem(Theorem):
     def examine(self, given: Float[np.ndarray, "rows columns"]) -> Examination:
         """How far a given matrix is from the theorem's."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
 
 
@@ -129,7 +129,6 @@ class AttentionTheorem(Theorem):
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
-        """Whether this attention lies inside the bounds."""
         ratio = alpha / beta if beta else math.inf
         values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
         return all(low < values[name] < high for name, (low, high) in self.bounds.items())
@@ -179,6 +178,5 @@ def assumptions(setting: Setting) -> list[str]:
 
 
 def strain(setting: Setting) -> list[str]:
-    """The strained assumptions as a sentence, if there are any."""
     broken = "; ".join(assumptions(setting))
     return [f"The theorem is asymptotic, and this setting strains it: {broken}."] if broken else []

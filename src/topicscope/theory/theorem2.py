@@ -1,9 +1,4 @@
-"""Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation.
-
->>> optimum = theorem2(Setting.of(topics=10, words_per_topic=10))
->>> round(optimum.same_topic, 6), round(optimum.different_topic, 7), round(optimum.mask_column, 6)
-(0.10802, -0.0075867, 0.054191)
-"""
+"""Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation."""
 
 from dataclasses import asdict, dataclass
 from typing import ClassVar
@@ -62,11 +57,9 @@ class Theorem2(OptimumTheorem):
         return matrix
 
     def contains(self, matrix: Matrix, tolerance: float = 1e-6) -> bool:
-        """Whether no entry differs from the theorem's by more than `tolerance`."""
         return matrix.shape == self.matrix().shape and self._difference(matrix) <= tolerance
 
     def examine(self, given: Matrix) -> Examination:
-        """The largest difference from the theorem, and the largest violation of the conditions of Lemma 1."""
         violation, difference = fit_family(given, self.setting).violation, self._difference(given)
         return Examination(
             "comparison",
