@@ -28,8 +28,15 @@ from topicscope.language import (
     whole_words,
     with_output_head,
 )
-from topicscope.language.ablation import drawn_from, losses_by_document, random_sets, spread
-from topicscope.language.head_outputs import HeadMeans, changed_heads, replacing
+from topicscope.language.ablation import (
+    HeadMeans,
+    changed_heads,
+    drawn_from,
+    losses_by_document,
+    random_sets,
+    replacing,
+    spread,
+)
 from topicscope.language.vocabulary import windows
 
 HEADS, EACH = 32, TOPICS  # a head has a dimension for each topic

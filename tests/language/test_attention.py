@@ -16,13 +16,14 @@ from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
+    PairRelation,
+    PartTally,
+    TopicRelation,
     attention_effect,
     matched_attention,
     tally_attention,
 )
-from topicscope.language.attention_tallies import PartTally
 from topicscope.language.models import LoadedModel, checked
-from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from topicscope.language.assignment import Assignment
-from topicscope.language.cooccurrence import of_one_topic
-from topicscope.language.relations import PairRelation
+from topicscope.language.attention import PairRelation
+from topicscope.language.probing import of_one_topic
 from topicscope.measure import Membership
 
 

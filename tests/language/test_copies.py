@@ -10,8 +10,8 @@ from tests.language.samples import THETA, assignment
 from tests.language.test_label_probing import BARE, TOKENIZER, VOCABULARY
 from tests.language.test_labels import NAMES, labelled
 from topicscope.language import LoadedModel, checked, label_words, probe_model
-from topicscope.language.copies import copies_note, drawn_halves, large_text_note, once, originals
-from topicscope.language.document_rows import DocumentRow
+from topicscope.language.probe_rows import DocumentRow
+from topicscope.language.state_probing import copies_note, drawn_halves, large_text_note, once, originals
 
 
 def test_originals_have_the_same_words() -> None:

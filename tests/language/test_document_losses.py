@@ -23,9 +23,10 @@ from topicscope.language import (
     whole_words,
     with_output_head,
 )
-from topicscope.language.document_rows import LOSS_TOKENS
-from topicscope.language.documents import DocumentSums, document_losses
+from topicscope.language.attention import DocumentSums
+from topicscope.language.documents import document_losses
 from topicscope.language.losses import position_losses
+from topicscope.language.probe_rows import LOSS_TOKENS
 from topicscope.language.vocabulary import windows
 from topicscope.language.weights import load_weights
 

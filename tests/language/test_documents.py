@@ -32,7 +32,9 @@ from topicscope.language import (
     read_probe,
     whole_words,
 )
-from topicscope.language.document_rows import (
+from topicscope.language.attention import TopicRelation
+from topicscope.language.documents import DocumentSums, Pieces, chosen_documents, pooled, ranked_heads, visible
+from topicscope.language.probe_rows import (
     DocumentRow,
     Piece,
     ShownDocument,
@@ -40,9 +42,6 @@ from topicscope.language.document_rows import (
     decoded_links,
     encoded_links,
 )
-from topicscope.language.documents import DocumentSums
-from topicscope.language.relations import TopicRelation
-from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads, visible
 from topicscope.language.vocabulary import windows
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
@@ -265,7 +264,7 @@ def test_the_budget_bounds_the_heads_that_are_kept(monkeypatch: pytest.MonkeyPat
     tokenizer = tiny.tokenizer("wordpiece")
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     a, measurement = assignment(vocabulary, several=False), replace(QUICK, show_documents=2)
-    monkeypatch.setattr("topicscope.language.shown.MOST_BYTES", 6000)
+    monkeypatch.setattr("topicscope.language.documents.MOST_BYTES", 6000)
     shown = probe_model(loaded, tiny.TEXTS, a, measurement, vocabulary=vocabulary).shown
     assert 0 < sum(len(head.links) for document in shown for head in document.heads) <= 6000
     kept = [(head.layer, head.head) for head in shown[0].heads]

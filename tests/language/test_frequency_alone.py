@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from topicscope.language.controls import Measured, frequency
+from topicscope.language.verdicts import Measured, frequency
 from topicscope.measure import Membership, embedding_effect, frequency_bins, pair_sums
 
 TOPICS, WORDS = 60, 20

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from topicscope.figures import head_table
 from topicscope.language import Probe
-from topicscope.language.answers import Answer, CheckRow, ModelVerdict, best
-from topicscope.language.controls import CONTROLS, Check, Grade
-from topicscope.language.head_order import heads_sentence
-from topicscope.language.probe_rows import HeadRow
+from topicscope.language.probe_rows import Grade, HeadRow
+from topicscope.language.probes import heads_sentence
+from topicscope.language.verdicts import CONTROLS, Answer, Check, CheckRow, ModelVerdict, best
 from topicscope.measure import Effect
 
 

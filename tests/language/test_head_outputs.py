@@ -13,7 +13,7 @@ import transformers
 from torch import Tensor
 
 from topicscope.ground import InputError
-from topicscope.language.head_outputs import HeadMeans, changed_heads, heads_of_layers, replacing
+from topicscope.language.ablation import HeadMeans, changed_heads, heads_of_layers, replacing
 
 pytestmark = pytest.mark.model
 LAYERS, HEADS, DIM, WORDS = 3, 4, 16, 30

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from topicscope.language.attention_tallies import PartTally
-from topicscope.language.heads import ELSEWHERE, TOO_FEW, corrected, head_rows, remarks
+from topicscope.language.attention import ELSEWHERE, TOO_FEW, PartTally, corrected, head_rows, remarks
 from topicscope.language.probe_rows import topical_heads
 
 

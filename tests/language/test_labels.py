@@ -16,7 +16,7 @@ from tests.language.samples import THETA
 from topicscope import InputError
 from topicscope.language import Corpus, ProbeConfig, TimelineConfig, assign, label_words, probe_model, whole_words
 from topicscope.language.corpora import usable_labels
-from topicscope.language.mixtures import targets_of
+from topicscope.language.state_probing import targets_of
 from topicscope.measure import log_odds_z
 
 VOCABULARY = whole_words(tiny.tokenizer("wordpiece"))

@@ -12,10 +12,8 @@ import torch
 from tests.language import tiny
 from tests.language.samples import assignment
 from topicscope.language import position_pairs, whole_words
-from topicscope.language.attention import tally_attention
+from topicscope.language.attention import PairRelation, TopicRelation, pairs_of, slabs, tally_attention
 from topicscope.language.models import checked
-from topicscope.language.position_pairs import pairs_of, slabs
-from topicscope.language.relations import PairRelation, TopicRelation
 from topicscope.language.vocabulary import windows
 
 

@@ -36,7 +36,7 @@ from topicscope.language import (
     whole_words,
     word_vectors,
 )
-from topicscope.language.timelines import effects_of
+from topicscope.language.probing import effects_of
 
 TOKENIZER = tiny.tokenizer("wordpiece")
 BARE = Measurement(bootstrap=2, shuffles=0, random=False, matched=False, cooccurrence=False)

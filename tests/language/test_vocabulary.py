@@ -22,7 +22,7 @@ from topicscope.language import (
     vocabulary as vocabulary_module,
     whole_words,
 )
-from topicscope.language.position_pairs import padded_places
+from topicscope.language.attention import padded_places
 from topicscope.language.vocabulary import windows
 
 

@@ -1,13 +1,11 @@
 from .ablation import ablate as ablate
-from .ablation_rows import AblationRow as AblationRow
-from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
 from .assignment import (
     Assignment as Assignment,
     assign as assign,
     given_topics as given_topics,
     load_topics as load_topics,
 )
-from .attention import CHUNK as CHUNK, tally_attention as tally_attention
+from .attention import CHUNK as CHUNK, TopicRelation as TopicRelation, tally_attention as tally_attention
 from .commands import (
     fit_corpus as fit_corpus,
     map_words as map_words,
@@ -16,31 +14,24 @@ from .commands import (
     timeline as timeline,
 )
 from .configs import (
+    THRESHOLDS as THRESHOLDS,
+    Measurement as Measurement,
+    ModelPass as ModelPass,
     ProbeConfig as ProbeConfig,
     TimelineConfig as TimelineConfig,
     TopicsConfig as TopicsConfig,
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
-from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured, PairContrast as PairContrast
 from .corpora import Corpus as Corpus, unread as unread
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
 from .counting import top_pairs as top_pairs
-from .document_rows import (
-    DocumentRow as DocumentRow,
-    Piece as Piece,
-    ShownDocument as ShownDocument,
-    ShownHead as ShownHead,
-    ShownTopic as ShownTopic,
-    TopicShare as TopicShare,
-)
 from .forward import (
     attention_of as attention_of,
     padded as padded,
     shifted_right as shifted_right,
     word_vectors as word_vectors,
 )
-from .head_order import standing_heads as standing_heads
 from .inputs import (
     check_inputs as check_inputs,
     check_libraries as check_libraries,
@@ -48,7 +39,6 @@ from .inputs import (
     find_snapshots as find_snapshots,
     model_place as model_place,
 )
-from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
 from .labels import LabelWords as LabelWords, label_words as label_words
 from .losses import (
     NoOutputHead as NoOutputHead,
@@ -58,7 +48,6 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .measurements import THRESHOLDS as THRESHOLDS, Measurement as Measurement, ModelPass as ModelPass
 from .model_files import SEAL as SEAL, model_config as model_config, published_files as published_files
 from .models import (
     LoadedModel as LoadedModel,
@@ -67,25 +56,31 @@ from .models import (
     load_tokenizer as load_tokenizer,
 )
 from .probe_rows import (
+    TREATMENTS as TREATMENTS,
+    AblationRow as AblationRow,
     CooccurrenceRow as CooccurrenceRow,
+    CooccurringMean as CooccurringMean,
+    DocumentRow as DocumentRow,
     HeadRow as HeadRow,
+    LabelRow as LabelRow,
+    MixtureScore as MixtureScore,
+    PairContrast as PairContrast,
+    Piece as Piece,
     ProbeRow as ProbeRow,
+    ShownDocument as ShownDocument,
+    ShownHead as ShownHead,
+    ShownTopic as ShownTopic,
+    StateRow as StateRow,
     TopicRow as TopicRow,
+    TopicShare as TopicShare,
+    accuracy_text as accuracy_text,
     interval_text as interval_text,
     ratio_text as ratio_text,
     short as short,
 )
-from .probes import Probe as Probe, read_probe as read_probe
-from .probing import probe_model as probe_model
-from .relations import TopicRelation as TopicRelation
+from .probes import Probe as Probe, read_probe as read_probe, standing_heads as standing_heads
+from .probing import probe_model as probe_model, timeline_of as timeline_of, unit as unit
 from .state_probing import StateProbe as StateProbe
-from .state_rows import (
-    TREATMENTS as TREATMENTS,
-    CooccurringMean as CooccurringMean,
-    MixtureScore as MixtureScore,
-    StateRow as StateRow,
-)
-from .timelines import timeline_of as timeline_of
 from .topic_files import TopicFit as TopicFit
 from .topic_fits import (
     BACKENDS as BACKENDS,
@@ -96,7 +91,15 @@ from .topic_fits import (
 from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
 from .topics import Topics as Topics, best as best, read_topics_folder as read_topics_folder
-from .verdicts import verdict_of as verdict_of
+from .verdicts import (
+    CONTROLS as CONTROLS,
+    Answer as Answer,
+    Check as Check,
+    CheckRow as CheckRow,
+    Measured as Measured,
+    ModelVerdict as ModelVerdict,
+    verdict_of as verdict_of,
+)
 from .vocabulary import (
     Vocabulary as Vocabulary,
     Window as Window,
@@ -109,4 +112,3 @@ from .vocabulary import (
 )
 from .weights import load_weights as load_weights, quiet as quiet
 from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map
-from .word_measures import unit as unit

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
-from topicscope.language.config_types import TopicsPerWord
+from topicscope.language.configs import TopicsPerWord
 from topicscope.language.counting import word_documents
 from topicscope.language.labels import LEAST_Z, LabelWords
 from topicscope.language.lines import separator_hint

@@ -5,33 +5,151 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
+from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from topicscope.ground import (
+    LONGEST_LIST,
+    MOST_RESAMPLES,
     Config,
     Count,
     Device,
     InputError,
+    Resamples,
     Seed,
     Text,
+    number_only,
     section,
 )
-from topicscope.language.config_types import (
-    Embedding,
-    Group,
-    Name,
-    Names,
-    SomeNames,
-    TextConfig,
-    Threshold,
-    TopicCount,
-    TopicCounts,
-    TopicsPerWord,
-    groups_of,
-)
-from topicscope.language.measurements import THRESHOLDS, Measurement, ModelPass
+from topicscope.language.readers import Split
+
+Embedding = Literal["matrix", "layer"]
+TopicsPerWord = Literal["one", "many"]
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def _several(value: Any) -> Any:
+    """A single value stands for a list of one."""
+    return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
+
+
+def groups_of(value: Any) -> Any:
+    listed = isinstance(value, list | tuple) and all(isinstance(group, list | tuple) for group in value)
+    return tuple(map(tuple, value)) if listed else value
+
+
+def _each_once(counts: Sequence[int]) -> Sequence[int]:
+    twice = next((count for count in counts if counts.count(count) > 1), None)
+    if twice is not None:
+        raise ValueError(f"topics = {twice} is given more than once; give every number of topics once")
+    return counts
+
+
+Name = Annotated[Text, BeforeValidator(_plain)]
+Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
+SomeNames = Annotated[Names, Field(min_length=1)]
+Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
+Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
+Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
+TopicCount = Annotated[int, Field(ge=2, le=100_000), number_only]
+TopicCounts = Annotated[
+    Sequence[TopicCount],
+    BeforeValidator(_several),
+    Field(min_length=1, max_length=100),
+    AfterValidator(_each_once),
+    PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
+]
+Group = Annotated[Sequence[Text], Field(max_length=1000)]
+
+
+@section
+class TextConfig(Config):
+    """The text, its words, and the topics that are fitted to it."""
+
+    _: KW_ONLY
+    text_field: Text = "text"  # of JSON lines, CSV and Parquet
+    split_text: Split = "auto"
+    stop_words: Name = "english"
+    iterations: Annotated[int, Field(ge=1, le=10**6), number_only] = 120
+    max_documents: Count | None = 2500  # that topics are fitted to, sampled; None: all
+    seed: Seed = 0
+
+
+THRESHOLDS = (0.0005, 0.001, 0.002)
+SIGNIFICANT = 0.05  # p of what is more than chance
+FEWEST_SHUFFLES = 19  # of which p can be as small as that
+
+
+@section
+class ModelPass(Config):
+    """How a model is measured at given topics.
+
+    Attributes:
+        windows: Pieces of the model's length that are taken of each document; None: all.
+        embedding: 'matrix' (word embeddings) or 'layer' (the embedding layer's output, with position, type and norm).
+        bootstrap: Number of resamples.
+        matched: Also compare pairs of equal word frequencies.
+        seed: Seed of resamples and masks.
+
+    Example:
+        >>> fewer = ModelPass(bootstrap=200, windows=None)  # whole documents, with fewer resamples
+        >>> (fewer.windows, fewer.bootstrap), (ModelPass().windows, ModelPass().bootstrap)
+        ((None, 200), (2, 1000))
+    """
+
+    _: KW_ONLY
+    windows: Count | None = 2
+    embedding: Embedding = "matrix"
+    bootstrap: Annotated[int, Field(ge=2, le=MOST_RESAMPLES), number_only] = 1000
+    matched: bool = True
+    seed: Seed = 0
+
+
+@section
+class Measurement(ModelPass):
+    """What a probe measures, and what it compares with.
+
+    Attributes:
+        windows: As in `ModelPass`, and so are the four next.
+        embedding: 'matrix' or 'layer'.
+        bootstrap: Number of resamples.
+        matched: Also compare pairs of equal word frequencies.
+        seed: Seed of resamples, shuffles and masks.
+        thresholds: Shares of the vocabulary that each topic keeps (theta).
+        topics_per_word: 'one', 'many', or both.
+        shuffles: Shuffles of topics among words; attention gets a tenth of them, but enough for a verdict.
+        random: Also probe the same architecture with random weights.
+        cooccurrence: Also compare the pairs that stand together most often (Table 2).
+        states: Probe hidden states, layer by layer.
+        ablation: Measure the loss without topical heads, on some of the documents.
+        show_documents: Number of documents to look at: extremes, and random ones.
+
+    Example:
+        >>> Measurement(shuffles=1000).attention_shuffles
+        100
+    """
+
+    _: KW_ONLY
+    thresholds: Thresholds = THRESHOLDS
+    # theta: the words of a topic as a share of the vocabulary
+    topics_per_word: Ways = ("one",)
+    shuffles: Resamples = 1000
+    random: bool = True
+    cooccurrence: bool = True
+    states: bool = True
+    ablation: bool = True
+    show_documents: Annotated[int, Field(ge=0, le=50), number_only] = 5
+
+    @property
+    def attention_shuffles(self) -> int:
+        """A tenth of them, since each costs more; but enough for a verdict, where there are as many."""
+        return max(self.shuffles // 10, min(self.shuffles, FEWEST_SHUFFLES))
+
 
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
 QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}

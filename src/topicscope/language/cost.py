@@ -11,20 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
-from topicscope.language.ablation_rows import DRAWS, LENGTH, PASSES, ablated_documents
-from topicscope.language.config_types import TextConfig
-from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig
+from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
-from topicscope.language.document_rows import LOSS_TOKENS, MOST_LOSSES
 from topicscope.language.inputs import find_snapshots, model_place
-from topicscope.language.state_rows import (
+from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,
+    DRAWS,
     HALVES,
+    LENGTH,
+    LOSS_TOKENS,
     MOST_DOCUMENTS,
+    MOST_LOSSES,
     MOST_WORDS,
+    PASSES,
     SPOTS,
     TREATMENTS,
     WORD_BYTES,
+    ablated_documents,
 )
 
 PACKED = 4  # how much larger text is than its packed file

@@ -3,49 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from math import isfinite
 
 import numpy as np
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 
-from topicscope.ground import Progress
+from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment
-from topicscope.language.document_rows import LOSS_TOKENS, MAIN_TOPICS, MOST_LOSSES, DocumentRow, TopicShare
+from topicscope.language.attention import DocumentSums
+from topicscope.language.forward import attention_of
 from topicscope.language.labels import LabelWords
 from topicscope.language.losses import NoOutputHead, Predictor, position_losses
-from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.models import LoadedModel
-from topicscope.language.relations import DIFFERENT, SAME_TOPIC
+from topicscope.language.probe_rows import (
+    LOSS_TOKENS,
+    MAIN_TOPICS,
+    MOST_LOSSES,
+    DocumentRow,
+    HeadRow,
+    Piece,
+    ShownDocument,
+    ShownHead,
+    ShownTopic,
+    TopicShare,
+    encoded_links,
+    topical_heads,
+)
+from topicscope.language.state_probing import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
-
-NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
-
-
-@dataclass
-class DocumentSums:
-    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
-
-    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
-    """
-
-    relation: int
-    part: str = ""
-    sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
-
-    def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
-        self.part = part
-        for document, table in sums.items():
-            self.sums[document] = self.sums.get(document, 0) + table
-
-    def means(self, document: int) -> tuple[float | None, float | None, int, int]:
-        """Same-topic and different-topic mean, and the numbers of pairs; None where it is no number, as of no pairs."""
-        weights, pairs = self.sums.get(document, NO_PAIRS)
-        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
-        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
-        return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
 
 
 @dataclass(frozen=True)
@@ -145,3 +134,176 @@ def document_rows(
             )
         )
     return rows
+
+
+KEYS = 10  # pieces that are kept for each piece
+MOST_TOKENS = 512  # of a document that is shown
+MOST_BYTES = 3_200_000  # of the attention of all documents of a model, as text: all of 512 tokens in 12 x 12 heads
+FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
+TOP_WORDS = 8  # of a topic that are named
+LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
+DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of bidirectional text
+CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *map(ord, DIRECTIONS)], "\ufffd")
+HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
+
+Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
+
+
+def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list[tuple[DocumentRow, str]]:
+    """With why: a third with the highest contrast, a third with the lowest, the rest at random."""
+    ranked = sorted(
+        (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
+        key=lambda row: -(row.contrast or 0.0),
+    )
+    high, low = (count + 2) // 3, (count + 1) // 3
+    highest = ranked[:high]
+    lowest = ranked[len(highest) :][::-1][:low]
+    taken = {row.document for row in (*highest, *lowest)}
+    others = [row for row in rows if row.document not in taken]
+    order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
+    drawn = [others[number] for number in sorted(order)]
+    return [(row, why) for why, some in ((HIGHEST, highest), (LOWEST, lowest), (RANDOM, drawn)) for row in some]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text as one input of the model, special tokens included. `owner[i]` is the piece that token i belongs to."""
+
+    tokens: Int[np.ndarray, " N"]
+    owner: Int[np.ndarray, " N"]
+    texts: list[tuple[str, str]]  # of each piece what stands before it, and itself
+    word: Int[np.ndarray, " U"]  # its token, where the piece is a whole word; else -1
+    cut: bool
+
+    @classmethod
+    def of(cls, loaded: LoadedModel, vocabulary: Vocabulary, text: str) -> Pieces:
+        tokenizer, (before, after) = loaded.tokenizer, special_tokens(loaded.tokenizer)
+        room = min(MOST_TOKENS, loaded.window) - len(before) - len(after)
+        text = text[: room * 40]  # as windows are cut
+        fast = bool(getattr(tokenizer, "is_fast", False))
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=fast, verbose=False)
+        every = np.asarray(encoded["input_ids"], dtype=np.int64)
+        tokens, words = every[:room], vocabulary.words_at(every)[:room]
+        starts = ~vocabulary.continues[tokens]
+        if fast:  # the bytes of a character may be tokens that all stand at the same place
+            offsets = encoded["offset_mapping"][:room]
+            ends = [0, *np.maximum.accumulate([end for _, end in offsets]).tolist()]
+            starts &= np.array([start >= end for (start, _), end in zip(offsets, ends, strict=False)], dtype=bool)
+        starts[:1] = True
+        first = np.flatnonzero(starts)
+        borders = [*first.tolist(), len(tokens)]
+        texts: list[tuple[str, str]] = []
+        for start, stop in pairwise(borders):
+            if fast:
+                written = text[ends[start] : ends[stop]]
+                piece = text[offsets[start][0] : ends[stop]].strip()
+                gap = written[: len(written.rstrip()) - len(piece)] if piece else written
+            else:
+                gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
+            gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
+            texts.append((gap or (" " if before and not texts else ""), piece or "·"))
+        names = tokenizer.convert_ids_to_tokens([*before, *after])
+        lead, trail = names[: len(before)], names[len(before) :]
+        inside = np.cumsum(starts) - 1 + len(before)
+        return cls(
+            np.concatenate([before, tokens, after]).astype(np.int64),
+            np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
+            [*((" ", name) for name in lead), *texts, *((" ", name) for name in trail)],
+            np.concatenate(
+                [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
+            ),
+            len(every) > room,
+        )
+
+
+def visible(text: str) -> str:
+    """Controls (also those that turn the direction of what follows) as a mark: a page must not obey a corpus."""
+    return text.translate(CONTROLS)
+
+
+def pooled(weights: Float[torch.Tensor, "H N N"], owner: Int[np.ndarray, " N"]) -> Float[np.ndarray, "H U U"]:
+    """From tokens to pieces: the mean over the attending tokens of a piece, the sum over the attended ones."""
+    table = weights.double().cpu().numpy()
+    member = np.zeros((len(owner), int(owner.max()) + 1))
+    member[np.arange(len(owner)), owner] = 1
+    return np.asarray((member / member.sum(0)).T @ (table @ member))
+
+
+def ranked_heads(heads: Sequence[HeadRow], part: str, layers: Sequence[int]) -> tuple[list[Head], set[Head]]:
+    """Every mean of a layer, then every head: those that carry topics first. And which these are."""
+    topical = [(head.layer, head.head) for head in topical_heads(heads, part)] if heads else []
+    known = [(head.layer, head.head) for head in heads if head.part == part]
+    every = [(layer, head) for layer, count in enumerate(layers) for head in range(count)]
+    means: list[Head] = [(layer, None) for layer in range(len(layers))]
+    return [*means, *dict.fromkeys([*topical, *known, *every])], set(topical)
+
+
+def shown_documents(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    chosen: Sequence[tuple[DocumentRow, str]],
+    assignment: Assignment,
+    heads: Sequence[HeadRow],
+    progress: Progress,
+) -> list[ShownDocument]:
+    """Each is read again by the model, alone. `heads`: of the model, the largest difference first."""
+    read = [Pieces.of(loaded, vocabulary, texts[row.document]) for row, _ in chosen]
+    sizes = [len(pieces.texts) * min(KEYS, len(pieces.texts)) * 4 for pieces in read]  # three bytes are four letters
+    shown = []
+    for number, ((row, why), pieces) in enumerate(zip(chosen, read, strict=True)):
+        progress(f"documents to look at ({loaded.name})", number, len(chosen))
+        tokens = torch.as_tensor(pieces.tokens, device=loaded.device)[None]
+        layers = attention_of(loaded.model, tokens, torch.ones_like(tokens))[row.part]
+        ranked, topical = ranked_heads(heads, row.part, [layer.shape[1] for layer in layers])
+        kept = sorted(
+            ranked[: max(1, MOST_BYTES // sum(sizes))], key=lambda one: (one[0], -1 if one[1] is None else one[1])
+        )
+        keys = min(KEYS, len(pieces.texts))
+        tables: dict[Head, np.ndarray] = {}
+        for layer, weights in enumerate(layers):
+            by_head = pooled(weights[0], pieces.owner)
+            tables |= {(layer, None): by_head.mean(0)} | {(layer, head): one for head, one in enumerate(by_head)}
+        topics, of_piece = topics_of(pieces.word, assignment)
+        shown.append(
+            ShownDocument(
+                model=loaded.name,
+                document=row.document,
+                why=why,
+                pieces=[Piece(*text, topic) for text, topic in zip(pieces.texts, of_piece, strict=True)],
+                topics=topics,
+                part=row.part,
+                keys=keys,
+                heads=[ShownHead(*one, one in topical, encoded_links(tables[one], keys)) for one in kept],
+                all_heads=sum(layer.shape[1] for layer in layers),
+                cut=pieces.cut,
+            )
+        )
+    return shown
+
+
+def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list[ShownTopic], list[int | None]]:
+    """The topics of a document, that of most places first, and the place of each piece's topic among them.
+
+    A word of several topics counts for the first of them.
+    """
+    members, size = assignment.membership, int(assignment.token.max()) + 1
+    topic = np.full(size, -1)
+    topic[assignment.token[members.word[::-1]]] = members.topic[::-1]  # the first one is written last
+    of_piece = np.where((word >= 0) & (word < size), topic[np.clip(word, 0, size - 1)], -1)
+    found, counts = np.unique(of_piece[of_piece >= 0], return_counts=True)
+    order = found[np.argsort(-counts, kind="stable")].tolist()
+    place: dict[int, int] = {number: at for at, number in enumerate(order)}
+    topics = [
+        ShownTopic(
+            assignment.names[k],
+            [assignment.words[w] for w in by_frequency(assignment, members.word[members.topic == k])],
+        )
+        for k in order
+    ]
+    return topics, [place.get(int(one)) for one in of_piece]
+
+
+def by_frequency(assignment: Assignment, words: Int[np.ndarray, " n"]) -> list[int]:
+    """The most frequent of some words of an assignment."""
+    return [int(word) for word in words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]]

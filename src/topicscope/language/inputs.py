@@ -12,10 +12,16 @@ from pathlib import Path
 
 from topicscope.ground import InputError, one_line, require, shown
 from topicscope.language.assignment import read_topics
-from topicscope.language.config_types import TextConfig
-from topicscope.language.configs import QUICK_FIT, ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
+from topicscope.language.configs import (
+    QUICK_FIT,
+    THRESHOLDS,
+    ProbeConfig,
+    TextConfig,
+    TimelineConfig,
+    TopicsConfig,
+    WordsConfig,
+)
 from topicscope.language.corpora import Corpus
-from topicscope.language.measurements import THRESHOLDS
 from topicscope.language.model_files import TOKENIZER, check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
 

@@ -11,41 +11,204 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
+from topicscope.ground import (
+    Engine,
+    InputError,
+    Progress,
+    Stream,
+    generator,
+    refuse,
+    repeatable,
+    serial,
+    silent,
+    watched,
+)
 from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, assignments_of, load_topics
 from topicscope.language.attention import (
+    PairRelation,
     Parts,
+    PartTally,
+    TopicRelation,
     attention_effect,
+    head_rows,
+    matched_attention,
     tally_attention,
 )
-from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.copies import large_text_note, originals
-from topicscope.language.documents import DocumentSums, DocumentTopics, document_losses, document_rows, most_words
+from topicscope.language.configs import Measurement, ModelPass
+from topicscope.language.counting import top_pairs, word_documents
+from topicscope.language.documents import (
+    DocumentSums,
+    DocumentTopics,
+    chosen_documents,
+    document_losses,
+    document_rows,
+    most_words,
+    shown_documents,
+)
 from topicscope.language.forward import word_vectors
-from topicscope.language.heads import head_rows
 from topicscope.language.labels import LabelWords
 from topicscope.language.losses import predictor_of
-from topicscope.language.measurements import Measurement
-from topicscope.language.models import LoadedModel
-from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
+from topicscope.language.models import LoadedModel, load_model
+from topicscope.language.probe_rows import CooccurrenceRow, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
-from topicscope.language.relations import PairRelation, TopicRelation
-from topicscope.language.shown import chosen_documents, shown_documents
-from topicscope.language.state_probing import StateProbe
+from topicscope.language.state_probing import StateProbe, large_text_note, originals
 from topicscope.language.topics import Topics
-from topicscope.language.verdicts import verdict_of
+from topicscope.language.verdicts import PairContrast, verdict_of
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
-from topicscope.language.word_measures import MEASURES, Vectors, unit
 from topicscope.measure import (
     Effect,
     PairSums,
+    Timeline,
+    effect,
     embedding_effect,
     frequency_bins,
+    interval,
+    matched_effect,
     pair_sums,
     shuffled_means,
 )
+
+MOST_PAIRS = 100_000  # that are counted for given topics
+LISTED = 10  # pairs that are named
+Pairs = Int[np.ndarray, "P 2"]
+
+
+def pair_relations(
+    topics: Topics | LabelWords | Assignment,
+    assignments: Sequence[Assignment],
+    loaded: LoadedModel,
+    measurement: Measurement,
+    counted: Callable[[], tuple[Pairs, np.ndarray]],
+) -> dict[int, PairRelation]:
+    """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words.
+
+    Fitted topics and labels know them. For given topics `counted` counts them in the texts: pairs, and the tokens of
+    their words.
+    """
+    relations: dict[int, PairRelation] = {}
+    if not measurement.cooccurrence:
+        return relations
+    known = None if isinstance(topics, Assignment) else (topics.cooccurring, topics.token)
+    for number, assignment in enumerate(assignments):
+        if assignment.topics_per_word != "one":
+            continue
+        if isinstance(topics, Topics):
+            words = int((assignment.threshold or 0.0) * topics.vocabulary_size)
+        else:
+            words = max(2, round(float(assignment.membership.sizes.mean())))
+        pairs, token = known = known or counted()
+        pairs = pairs[: words * (words - 1) // 2]
+        if len(pairs):
+            relations[number] = PairRelation(token, pairs, len(loaded.tokenizer), loaded.device)
+    return relations
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def listed_attention(
+    tally: PartTally, effect: Effect | None, listed: int, heads: Sequence[int] | None = None
+) -> PairContrast:
+    """Attention between listed pairs beside that between pairs of a topic: the mean over all heads, or some of them."""
+    chosen = slice(None) if heads is None else list(heads)
+    number = float(tally.pairs.sum())
+    resampled = tally.boot_sums.numpy()[:, 0, chosen].mean(1) / tally.boot_pairs.numpy()[:, 0]
+    mean = float(tally.sums.numpy()[:, chosen].mean(1).sum()) / number if number else None
+    if effect is None or effect.same_resamples is None:
+        return PairContrast(None, mean, interval(resampled), None, listed)
+    # the same documents are drawn for both
+    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), listed)
+
+
+def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
+    """The pairs of words that stand together most often in these texts, and the tokens of all words."""
+    documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
+    return top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
+
+
+def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
+    """How many of the pairs have both words in one topic, where each word has at most one."""
+    topic = np.full(relation.vocabulary_size, -1)
+    topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
+    left, right = topic[relation.token[relation.pairs]].T
+    return int(((left == right) & (left >= 0)).sum())
+
+
+def cooccurrence_row(
+    relation: PairRelation,
+    assignment: Assignment,
+    tally: PartTally,
+    row: ProbeRow,
+    topical: Sequence[int],
+    vectors: Float[np.ndarray, "W d"],
+    vocabulary: Vocabulary,
+    measurement: Measurement,
+) -> CooccurrenceRow:
+    """Table 2: pairs that stand together most often, against pairs of one topic.
+
+    `vectors`: of length 1, of the words that are in some pair, in the order of their numbers.
+    """
+    left, right = np.unique(relation.pairs, return_inverse=True)[1].reshape(relation.pairs.shape).T
+    cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
+    times = generator(measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
+        len(cosines), np.full(len(cosines), 1 / len(cosines)), measurement.bootstrap
+    )
+    resampled, of_topics = times @ cosines / len(cosines), row.cosine
+    same = None if of_topics is None else of_topics.same_resamples
+    return CooccurrenceRow(
+        **row.about(),
+        pairs=len(relation.pairs),
+        of_one_topic=of_one_topic(relation, assignment),
+        commonest=[
+            [vocabulary.words[word] for word in vocabulary.index[relation.token[pair]]]
+            for pair in relation.pairs[:LISTED]
+        ],
+        cosine=PairContrast(
+            of_topics.same if of_topics else None,
+            float(cosines.mean()),
+            interval(resampled),
+            None if same is None else interval(same - resampled),
+            len(cosines),
+        ),
+        attention=listed_attention(tally, row.attention, len(cosines)),
+        topical=listed_attention(tally, row.topical, len(cosines), topical) if topical else None,
+    )
+
+
+Vectors = Float[np.ndarray, "W d"]
+
+
+def unit(vectors: Vectors) -> Vectors:
+    """Scale vectors to length 1, so that their dot products are cosines.
+
+    Args:
+        vectors: (W x d).
+
+    Returns:
+        The same directions (W x d); a zero vector stays zero.
+
+    Example:
+        >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+        [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def centred(vectors: Vectors) -> Vectors:
+    """Less the mean word."""
+    return vectors - vectors.mean(0)
+
+
+# by name: what is done to the word vectors before the dot products of pairs of words are averaged
+MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
+    "cosine": unit,
+    "dot": lambda vectors: vectors,
+    "cosine_centred": lambda vectors: unit(centred(vectors)),
+    "dot_centred": centred,
+}
+
 
 NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
@@ -292,3 +455,83 @@ def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[To
             )
         )
     return rows
+
+
+def timeline_of(
+    snapshots: Sequence[tuple[int, str]],
+    texts: Sequence[str],
+    assignment: Assignment,
+    vocabulary: Vocabulary,
+    measured: ModelPass | None = None,
+    *,
+    notes: Sequence[str] = (),
+    device: str = "cpu",
+    engine: Engine = serial,
+    progress: Progress = silent,
+) -> Timeline:
+    """The timeline of snapshots that you have. The same topics and documents are resampled at all of them.
+
+    Args:
+        snapshots: Step, and folder or hub id, of each snapshot.
+        texts: The documents.
+        assignment: Words and their topics.
+        vocabulary: Whole words of the tokenizer.
+        measured: Windows, resamples and seed; None: the default.
+        notes: Sentences that the timeline begins with.
+        device: 'cpu' or 'cuda'.
+        engine: Runs the passes over the text.
+        progress: Called as progress(phase, done, total, note).
+
+    Returns:
+        The timeline.
+
+    Raises:
+        InputError: A snapshot cannot be loaded, or has another tokenizer.
+
+    Example:
+        See `timeline`.
+    """
+    measured = measured or ModelPass()
+    effects: dict[str, dict[int, Effect | None]] = {}
+    with repeatable():
+        for number, (step, name) in enumerate(snapshots):
+            progress("probing snapshots", number, len(snapshots), f"step {step}")
+            loaded = load_model(name, device)
+            if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
+                raise InputError(
+                    f"{name} has a different tokenizer from the first snapshot; a timeline is of one model"
+                )
+            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
+                effects.setdefault(measure, {})[step] = found
+    return Timeline.of(effects, notes)
+
+
+def effects_of(
+    loaded: LoadedModel,
+    texts: Sequence[str],
+    assignment: Assignment,
+    vocabulary: Vocabulary,
+    measured: ModelPass,
+    engine: Engine = serial,
+) -> dict[str, Effect | None]:
+    resamples, seed = measured.bootstrap, measured.seed
+    raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
+    bins = frequency_bins(assignment.frequency) if measured.matched else None
+    effects: dict[str, Effect | None] = {}
+    for name in ("cosine", "dot"):
+        sums = pair_sums(MEASURES[name](raw), assignment.membership, bins)
+        effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
+        if measured.matched and name == "cosine":
+            effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
+    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
+    pieces = windows(loaded, vocabulary, texts, measured.windows)
+    parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
+    for name, (tally,) in parts.items():
+        prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
+        effects[prefix] = attention_effect(tally)
+        if measured.matched and prefix == "attention":
+            effects["attention_matched"] = effect(*matched_attention(tally))
+        for layer, count in enumerate(tally.heads):
+            start = sum(tally.heads[:layer])
+            effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
+    return effects

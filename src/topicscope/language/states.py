@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 
 from topicscope.language.forward import States, outputs_of, padded
 from topicscope.language.models import LoadedModel
-from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
+from topicscope.language.probe_rows import HALVES, SPOTS, TREATMENTS
 from topicscope.language.vocabulary import Window, batches
 
 TOP = 3  # directions of most variance that are removed
