@@ -12,7 +12,8 @@ import pytest
 from topicscope.ground import Stream, generator
 from topicscope.language import AblationRow
 from topicscope.language.ablation import Rises, ablation_row, judged
-from topicscope.language.probe_rows import DRAWS, ablated_documents, ablation_sentences
+from topicscope.language.probe_rows import DRAWS, ablated_documents
+from topicscope.language.probes import ablation_sentences
 
 
 def drawn(topical: float, random: float, spread: float = 0.0, documents: int = 40, seed: int = 0) -> Rises:

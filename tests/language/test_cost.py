@@ -14,12 +14,10 @@ from topicscope.language import (
     ProbeConfig,
     TopicsConfig,
     attention,
-    attention_tallies,
     cost,
     cost_of,
     fit_corpus,
     losses,
-    position_pairs,
     probe,
     vocabulary,
 )
@@ -107,8 +105,8 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
-    assert (attention.CHUNK, attention_tallies.FEW) == (cost.CHUNK, cost.FEW)
-    assert (position_pairs.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.SLAB, cost.TOKENS)
+    assert (attention.CHUNK, attention.FEW) == (cost.CHUNK, cost.FEW)
+    assert (attention.TOGETHER["cpu"], vocabulary.TOKENS) == (cost.SLAB, cost.TOKENS)
 
 
 def test_ablation_costs_passes_over_a_bounded_number_of_documents(model: Path, text: Path) -> None:

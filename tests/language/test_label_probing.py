@@ -31,7 +31,7 @@ from topicscope.language import (
     timeline,
     whole_words,
 )
-from topicscope.language.probe_rows import label_sentences
+from topicscope.language.probes import label_sentences
 
 TOKENIZER = tiny.tokenizer("wordpiece")
 VOCABULARY = whole_words(TOKENIZER, ["the"])

@@ -11,7 +11,7 @@ import torch
 
 from tests.language import tiny
 from tests.language.samples import assignment
-from topicscope.language import position_pairs, whole_words
+from topicscope.language import attention, whole_words
 from topicscope.language.attention import PairRelation, TopicRelation, pairs_of, slabs, tally_attention
 from topicscope.language.models import checked
 from topicscope.language.vocabulary import windows
@@ -54,7 +54,7 @@ def test_the_pairs_of_two_windows_by_hand() -> None:
 
 def test_slabs_cover_every_window_and_word_once() -> None:
     for windows_, words, most in ((5, 3, 20), (5, 3, 1), (2, 7, 20), (1, 1, 1), (4, 100, 2**14)):
-        with mock.patch.dict(position_pairs.TOGETHER, cpu=most):
+        with mock.patch.dict(attention.TOGETHER, cpu=most):
             covered = np.zeros((windows_, words), dtype=int)
             for some, queries in slabs(windows_, words, torch.device("cpu")):
                 covered[some, queries] += 1
@@ -78,7 +78,7 @@ def test_windows_together_are_the_windows_alone(kind: str) -> None:
     numbers = torch.stack([next(iter(one.values()))[0].pairs for one in alone])
     assert ((numbers > 0).any(0) & (numbers == 0).any(0)).sum() > 20
     for most in (2**14, 200, 1):
-        with mock.patch.dict(position_pairs.TOGETHER, cpu=most):
+        with mock.patch.dict(attention.TOGETHER, cpu=most):
             together = tally_attention(loaded, pieces, several, bootstrap=0)
         assert together.keys() == alone[0].keys()
         for part, tallies in together.items():

@@ -56,14 +56,19 @@ from .models import (
     load_tokenizer as load_tokenizer,
 )
 from .probe_rows import (
+    CONTROLS as CONTROLS,
     TREATMENTS as TREATMENTS,
     AblationRow as AblationRow,
+    Answer as Answer,
+    Check as Check,
+    CheckRow as CheckRow,
     CooccurrenceRow as CooccurrenceRow,
     CooccurringMean as CooccurringMean,
     DocumentRow as DocumentRow,
     HeadRow as HeadRow,
     LabelRow as LabelRow,
     MixtureScore as MixtureScore,
+    ModelVerdict as ModelVerdict,
     PairContrast as PairContrast,
     Piece as Piece,
     ProbeRow as ProbeRow,
@@ -73,12 +78,16 @@ from .probe_rows import (
     StateRow as StateRow,
     TopicRow as TopicRow,
     TopicShare as TopicShare,
-    accuracy_text as accuracy_text,
     interval_text as interval_text,
     ratio_text as ratio_text,
     short as short,
 )
-from .probes import Probe as Probe, read_probe as read_probe, standing_heads as standing_heads
+from .probes import (
+    Probe as Probe,
+    accuracy_text as accuracy_text,
+    read_probe as read_probe,
+    standing_heads as standing_heads,
+)
 from .probing import probe_model as probe_model, timeline_of as timeline_of, unit as unit
 from .state_probing import StateProbe as StateProbe
 from .topic_files import TopicFit as TopicFit
@@ -91,15 +100,7 @@ from .topic_fits import (
 from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
 from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
 from .topics import Topics as Topics, best as best, read_topics_folder as read_topics_folder
-from .verdicts import (
-    CONTROLS as CONTROLS,
-    Answer as Answer,
-    Check as Check,
-    CheckRow as CheckRow,
-    Measured as Measured,
-    ModelVerdict as ModelVerdict,
-    verdict_of as verdict_of,
-)
+from .verdicts import Measured as Measured, verdict_of as verdict_of
 from .vocabulary import (
     Vocabulary as Vocabulary,
     Window as Window,

@@ -31,20 +31,21 @@ from topicscope.language.losses import NoOutputHead, Predictor, position_losses
 from topicscope.language.models import TRIED, LoadedModel
 from topicscope.language.probe_rows import (
     DRAWS,
-    FEWEST_POSITIONS,
     LENGTH,
-    LOSS_WORTH,
     PASSES,
-    PLACES,
     AblationRow,
     Grade,
     ablated_documents,
     interval_text,
-    sets_text,
 )
+from topicscope.language.probes import sets_text
 from topicscope.language.verdicts import FEWEST_DOCUMENTS
 from topicscope.language.vocabulary import Vocabulary, Window, windows
 from topicscope.measure import interval
+
+PLACES = ("topic words", "other words")
+LOSS_WORTH = 0.01  # of the loss: the smallest rise worth naming
+FEWEST_POSITIONS = 50  # with fewer there is no answer
 
 Resample = Float[np.ndarray, " R"]
 
@@ -251,31 +252,6 @@ def ablate(
     """Measure whether a model uses its topical heads: the rise of its loss without them, and without random heads.
 
     A head that is taken out puts out its mean at every position, so that only what it says about the text is lost.
-
-    Args:
-        loaded: The model.
-        predictor: The model with its output head, or why it has none (`predictor_of`).
-        texts: The documents.
-        vocabulary: Whole words of the tokenizer.
-        topical: Part, layer and number of each topical head.
-        assignments: Words and their topics; a topic word is one of any assignment.
-        measurement: Windows, resamples and seed.
-        progress: Called as progress(phase, done, total, note).
-
-    Returns:
-        One row at topic words, one at other words.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> from topicscope.language import predictor_of, whole_words
-        >>> rows = ablate(loaded, predictor_of(loaded), texts, whole_words(tokenizer), [], [], ModelPass())
-        >>> [(row.at, row.answer) for row in rows], rows[0].why
-        ([('topic words', 'off'), ('other words', 'off')], 'no head carries topics, so there is none to remove')
     """
 
     def off(why: str) -> list[AblationRow]:

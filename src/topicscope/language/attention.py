@@ -52,24 +52,6 @@ class TopicRelation(NumberedWords):
 
     Codes are relation * strata + stratum, where a stratum is a pair of classes of word frequency. A pair of words with
     several topics counts once.
-
-    Attributes:
-        assignment: Words and their topics.
-        vocabulary_size: V, of the tokenizer.
-        shuffles: Number of shuffles of topics among words.
-        seed: Seed of the shuffles.
-        device: Where codes are made.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> from topicscope.language import assign, fit_topics, whole_words
-        >>> words = whole_words(tokenizer)
-        >>> topics = fit_topics(texts, words, topics=2, iterations=20, stability=False)
-        >>> relation = TopicRelation(assign(topics, 0.05), words.size, shuffles=3)
-        >>> tuple(relation.topic.shape)  # the topics of all words as they are, and shuffled three times
-        (4, 6)
     """
 
     assignment: Assignment
@@ -391,39 +373,6 @@ def tally_attention(
     """Sums of attention between words by their relation, for every layer and head of each part of the model.
 
     Every engine of the same machine gives the same bytes. Windows are taken as they are needed, never all at once.
-
-    Args:
-        loaded: The model.
-        pieces: Windows of the documents.
-        relations: How two words stand to each other, such as `TopicRelation`.
-        bootstrap: Poisson resamples over documents.
-        seed: Seed of the resamples.
-        engine: Runs chunks of windows.
-        progress: Called as progress(phase, done, total, note).
-        phase: Name of the phase, for the progress.
-        documents: Number of documents, for the progress.
-        states: Filled with the hidden states of the same pass; None: none are kept.
-        by_document: Filled with the sums of each document, of the first part of the model.
-
-    Returns:
-        By part ('encoder', 'decoder', 'cross'), one tally per relation.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> from topicscope.language import TopicRelation, assign, fit_topics, whole_words
-        >>> words = whole_words(tokenizer)
-        >>> topics = fit_topics(texts, words, topics=2, iterations=20, stability=False)
-        >>> relation = TopicRelation(assign(topics, 0.05), words.size)
-        >>> read = (np.array(tokenizer(text)["input_ids"]) for text in texts)
-        >>> pieces = [Window(n, tokens, np.arange(1, 5)) for n, tokens in enumerate(read)]
-        >>> [tally] = tally_attention(loaded, pieces, [relation], bootstrap=2)["encoder"]
-        >>> tally.heads, int(tally.pairs.sum())
-        ([2], 120)
     """
 
     def advance(done: float) -> None:

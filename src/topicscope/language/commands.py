@@ -100,35 +100,7 @@ def fit_corpus(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Topics:
-    r"""Fit topics to a sample of a corpus: what `topicscope topics` runs.
-
-    Args:
-        config: Corpus, tokenizer, and numbers of topics.
-        out: Folder for the topics; topics that are there are replaced. None: nothing is written.
-        engine: Counts words.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-        yes: Run even if the estimate does not fit into memory or onto the disk.
-
-    Returns:
-        The topics; of several numbers of topics the best, with all of them compared.
-
-    Raises:
-        InputError: Corpus or tokenizer are missing or cannot be read.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tokenizer.save_pretrained(folder)
-        ...     _ = Path(folder, "articles.txt").write_text("\n".join(texts))
-        ...     config = TopicsConfig(f"{folder}/articles.txt", folder, topics=2, iterations=20, stability=False)
-        ...     topics = fit_corpus(config)
-        >>> sorted(sorted(topics.top_words(k, 4)) for k in range(2))
-        [['frog', 'newt', 'pond', 'toad'], ['mozart', 'opera', 'schubert', 'violin']]
-    """
+    """Fit topics to a sample of a corpus: what `topicscope topics` runs."""
     with opened_folder(TOPICS, config, out, progress, yes) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
@@ -303,34 +275,7 @@ def timeline(
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
-    """The cosines between some words of a model (Figure 3): what `topicscope words` runs.
-
-    Args:
-        config: Model and groups of words.
-        out: Folder for the results; words that are there are replaced. None: nothing is written.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-
-    Returns:
-        The cosines.
-
-    Raises:
-        InputError: The model is missing, or its tokenizer does not know a word.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.language import WordsConfig
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = loaded.model.save_pretrained(folder), tokenizer.save_pretrained(folder)
-        ...     words = map_words(WordsConfig(folder, [["frog", "toad"], ["mozart", "opera"]]))
-        >>> words.labels, words.cosine.diagonal().round(6).tolist()
-        (['frog', 'toad', 'mozart', 'opera'], [1.0, 1.0, 1.0, 1.0])
-    """
+    """The cosines between some words of a model (Figure 3): what `topicscope words` runs."""
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)

@@ -87,20 +87,7 @@ FEWEST_SHUFFLES = 19  # of which p can be as small as that
 
 @section
 class ModelPass(Config):
-    """How a model is measured at given topics.
-
-    Attributes:
-        windows: Pieces of the model's length that are taken of each document; None: all.
-        embedding: 'matrix' (word embeddings) or 'layer' (the embedding layer's output, with position, type and norm).
-        bootstrap: Number of resamples.
-        matched: Also compare pairs of equal word frequencies.
-        seed: Seed of resamples and masks.
-
-    Example:
-        >>> fewer = ModelPass(bootstrap=200, windows=None)  # whole documents, with fewer resamples
-        >>> (fewer.windows, fewer.bootstrap), (ModelPass().windows, ModelPass().bootstrap)
-        ((None, 200), (2, 1000))
-    """
+    """How a model is measured at given topics."""
 
     _: KW_ONLY
     windows: Count | None = 2
@@ -112,27 +99,7 @@ class ModelPass(Config):
 
 @section
 class Measurement(ModelPass):
-    """What a probe measures, and what it compares with.
-
-    Attributes:
-        windows: As in `ModelPass`, and so are the four next.
-        embedding: 'matrix' or 'layer'.
-        bootstrap: Number of resamples.
-        matched: Also compare pairs of equal word frequencies.
-        seed: Seed of resamples, shuffles and masks.
-        thresholds: Shares of the vocabulary that each topic keeps (theta).
-        topics_per_word: 'one', 'many', or both.
-        shuffles: Shuffles of topics among words; attention gets a tenth of them, but enough for a verdict.
-        random: Also probe the same architecture with random weights.
-        cooccurrence: Also compare the pairs that stand together most often (Table 2).
-        states: Probe hidden states, layer by layer.
-        ablation: Measure the loss without topical heads, on some of the documents.
-        show_documents: Number of documents to look at: extremes, and random ones.
-
-    Example:
-        >>> Measurement(shuffles=1000).attention_shuffles
-        100
-    """
+    """What a probe measures, and what it compares with."""
 
     _: KW_ONLY
     thresholds: Thresholds = THRESHOLDS
@@ -158,27 +125,7 @@ QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200
 
 @section
 class TopicsConfig(TextConfig):
-    """Settings of `fit_corpus`, and the options of `topicscope topics`.
-
-    Attributes:
-        corpus: Files, globs, folders or hf:NAME; one or several.
-        tokenizer: Folder or hub id of the model whose whole words are used.
-        topics: Number of topics; several are fitted one after another, and compared.
-        stability: Fit a second time, for stability over seeds and held-out perplexity.
-        backend: Library that fits: 'tomotopy', 'sklearn' or 'gensim'.
-        min_documents: Words of fewer documents are left out.
-        text_field: Field of the text in JSON lines, CSV and Parquet.
-        split_text: What a document of a plain text file is: 'line', 'paragraph', 'file' or 'auto'.
-        stop_words: 'english', 'none', or a file with one word per line.
-        iterations: Sweeps of the sampler.
-        max_documents: Topics are fitted to a sample of so many documents; None: all.
-        seed: Seed of samples and fits.
-
-    Example:
-        >>> config = TopicsConfig("articles.txt", "bert-base-uncased", topics=[50, 100])  # two fits, compared
-        >>> config.corpus, config.topics, config.iterations
-        (('articles.txt',), (50, 100), 120)
-    """
+    """Settings of `fit_corpus`, and the options of `topicscope topics`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
     QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
@@ -306,19 +253,7 @@ class TimelineConfig(TextConfig, ModelPass):
 
 @section
 class WordsConfig(Config):
-    """Settings of `map_words`, and the arguments of `topicscope words`.
-
-    Attributes:
-        model: Folder or hub id.
-        groups: Groups of words, which are drawn side by side.
-        embedding: 'matrix' or 'layer'.
-        seed: Not used; every config has one.
-
-    Example:
-        >>> config = WordsConfig("bert-base-uncased", [["frog", "toad"], ["mozart", "schubert"]])
-        >>> config.groups, config.embedding
-        ((('frog', 'toad'), ('mozart', 'schubert')), 'matrix')
-    """
+    """Settings of `map_words`, and the arguments of `topicscope words`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
@@ -346,21 +281,7 @@ def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> Topic
 
 
 def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
-    """The config of one point of a sweep: a probe of one model at one threshold.
-
-    Args:
-        settings: Nested settings.
-
-    Returns:
-        The config.
-
-    Raises:
-        InputError: Models, thresholds or topics_per_word have several values.
-
-    Example:
-        >>> probe_point({"models": "bert-base-uncased", "corpus": "articles.txt"}).thresholds
-        (0.002,)
-    """
+    """The config of one point of a sweep: a probe of one model at one threshold."""
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
         if len(getattr(config, name)) > 1:

@@ -188,22 +188,7 @@ def document_cost(config: ProbeConfig, model: ModelSize) -> Cost:
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    r"""What a fit, a probe or a timeline will take, from settings and sizes of files alone.
-
-    Args:
-        config: The settings.
-
-    Returns:
-        Memory and disk in bytes, and seconds.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "articles.txt").write_text("frog toad\n" * 1000)
-        ...     cost = cost_of(TopicsConfig(f"{folder}/articles.txt", "bert-base-uncased"))
-        >>> 0 < cost.memory < 1e10, cost.seconds > 0
-        (True, True)
-    """
+    """What a fit, a probe or a timeline will take, from settings and sizes of files alone."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
@@ -239,21 +224,7 @@ def added(fit: Cost, passes: Sequence[Cost], held: float) -> Cost:
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    r"""The settings that drive the estimate, as a text for error messages.
-
-    Args:
-        config: The settings.
-
-    Returns:
-        Settings with their values.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "articles.txt").write_text("frog toad\n" * 1000)
-        ...     settings_that_cost(TopicsConfig(f"{folder}/articles.txt", "bert-base-uncased", topics=5000))
-        'topics 5000'
-    """
+    """The settings that drive the estimate, as a text for error messages."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

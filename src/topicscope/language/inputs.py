@@ -32,38 +32,14 @@ FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; th
 
 
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read.
-
-    Args:
-        config: The settings.
-
-    Raises:
-        InputError: One of them is missing or cannot be read.
-
-    Example:
-        >>> from topicscope.language import TopicsConfig
-        >>> check_inputs(TopicsConfig("no-such-file.txt", "no/such/model"))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no such corpus: no-such-file.txt (a file, a folder, a pattern, ...
-    """
+    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
     check_libraries(config)
     with readable():
         _check_inputs(config)
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that the optional libraries that a config makes use of are installed.
-
-    Args:
-        config: The settings.
-
-    Raises:
-        InputError: One of them is missing; the message names the extra that installs it.
-
-    Example:
-        >>> print(check_libraries(WordsConfig("some/model", [["frog"], ["mozart"]])))
-        None
-    """
+    """Check that the optional libraries that a config makes use of are installed."""
     require(["transformers"], "a language model")
     given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
     if isinstance(config, TextConfig) and not given:
@@ -134,21 +110,7 @@ class Place:
 
 
 def model_place(name: str | Path) -> Place:
-    """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one there.
-
-    Args:
-        name: Name of a folder or of a model of the hub.
-
-    Returns:
-        The place.
-
-    Raises:
-        InputError: It is a file, or no folder and no possible name of the hub.
-
-    Example:
-        >>> model_place("bert-base-uncased").local
-        False
-    """
+    """Where a model is: a folder (of a pretraining run: the model in it), or the hub if the name can be one there."""
     path = Path(name)
     with readable():
         exists, folder = path.exists(), path.is_dir()
@@ -169,30 +131,7 @@ def model_place(name: str | Path) -> Place:
 
 
 def check_model(name: str | Path) -> Place:
-    """Find a model, and check that a local folder holds one whose weights run no code when they are opened.
-
-    Args:
-        name: Folder or hub id.
-
-    Returns:
-        Its place: `local` says whether it is a folder.
-
-    Raises:
-        InputError: The folder holds no model in safetensors.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     loaded.model.save_pretrained(folder)
-        ...     check_model(folder).local
-        True
-    """
+    """Find a model, and check that a local folder holds one whose weights run no code when they are opened."""
     place = model_place(name)
     if place.local:
         read_model_files(Path(place.name))
@@ -213,21 +152,7 @@ def check_tokenizer(name: str | Path) -> Place:
 
 
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
-    """Find the snapshots of a training run.
-
-    Args:
-        names: Folders with snapshots in them, model folders, or hub ids with a revision (OWNER/NAME@step1000).
-
-    Returns:
-        Step and model of each snapshot, in order of the steps.
-
-    Raises:
-        InputError: There are fewer than two snapshots, or two of one step.
-
-    Example:
-        >>> find_snapshots(["owner/name@step1000", "owner/name@step10"])
-        [(10, 'owner/name@step10'), (1000, 'owner/name@step1000')]
-    """
+    """Find the snapshots of a training run."""
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     for step, count in Counter(step for step, _ in snapshots).items():
         if count > 1:

@@ -40,25 +40,12 @@ CLASSES: dict[Objective, str] = {
 
 
 class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
-    """A model cannot predict words: its checkpoint has no output head. The message says why.
-
-    Example:
-        See `predictor_of`.
-    """
+    """A model cannot predict words: its checkpoint has no output head. The message says why."""
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A loaded model with its output head. Another process loads it again.
-
-    Attributes:
-        loaded: The model as it was loaded.
-        model: The same with its output head.
-        objective: What it predicts: masked tokens, the next token, or masked tokens by a decoder.
-
-    Example:
-        See `with_output_head`.
-    """
+    """A loaded model with its output head. Another process loads it again."""
 
     loaded: LoadedModel
     model: Any
@@ -69,16 +56,7 @@ class Predictor:
 
 
 class WindowLosses(NamedTuple):
-    """The losses of one window.
-
-    Attributes:
-        window: The window.
-        positions: Positions whose tokens were predicted, in order (M).
-        losses: Loss at each, in nats (M).
-
-    Example:
-        See `position_losses`.
-    """
+    """The losses of one window."""
 
     window: Window
     positions: Int[np.ndarray, " M"]
@@ -92,27 +70,7 @@ def objective_of(model: Any) -> Objective:
 
 
 def with_output_head(loaded: LoadedModel) -> Predictor:
-    """The model with the output head of its checkpoint.
-
-    Args:
-        loaded: The model.
-
-    Returns:
-        A predictor of words.
-
-    Raises:
-        NoOutputHead: The checkpoint has none; nothing is made up.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with_output_head(loaded).objective
-        'masked'
-    """
+    """The model with the output head of its checkpoint."""
     objective = objective_of(loaded.model)
     if loaded.variant != "trained":
         raise NoOutputHead("random weights have no output head")
@@ -134,24 +92,7 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
 
 
 def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
-    """As `with_output_head`, but the reason is returned, not raised.
-
-    Args:
-        loaded: The model.
-
-    Returns:
-        A predictor of words, or why there is none.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> predictor_of(loaded.random())
-        NoOutputHead('random weights have no output head')
-    """
+    """As `with_output_head`, but the reason is returned, not raised."""
     try:
         return with_output_head(loaded)
     except NoOutputHead as error:
@@ -182,28 +123,6 @@ def position_losses(
 
     Of decoders all tokens but the first are predicted at once. Of others each round masks a share of the tokens, other
     ones than the rounds before. Special tokens are not predicted. Windows are taken as they are needed.
-
-    Args:
-        predictor: The model with its output head.
-        pieces: Windows of the documents.
-        seed: Seed of the masks, which are the same for all models of a tokenizer.
-        rounds: How often masks are drawn for each window.
-
-    Returns:
-        The losses of each window, in order.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> predictor = with_output_head(loaded)
-        >>> pieces = [Window(0, np.array(tokenizer(texts[0])["input_ids"]), np.arange(1, 5))]
-        >>> [one] = position_losses(predictor, pieces, seed=0, rounds=100)  # until every token was masked once
-        >>> one.positions.tolist(), one.losses.shape
-        ([1, 2, 3, 4], (4,))
     """
     special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
     masked = predictor.objective != "next"

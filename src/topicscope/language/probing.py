@@ -180,18 +180,7 @@ Vectors = Float[np.ndarray, "W d"]
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Scale vectors to length 1, so that their dot products are cosines.
-
-    Args:
-        vectors: (W x d).
-
-    Returns:
-        The same directions (W x d); a zero vector stays zero.
-
-    Example:
-        >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
-        [[0.6, 0.8], [0.0, 0.0]]
-    """
+    """Scale vectors to length 1, so that their dot products are cosines."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 
@@ -226,38 +215,7 @@ def probe_model(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a model that you have, on texts and topics that you have.
-
-    Args:
-        loaded: The model, from `load_model` or `checked`.
-        texts: The documents.
-        topics: Fitted topics, words of labels, an assignment, or the folder or file of topics.
-        measurement: What is measured; None: the default.
-        labels: One per text, or None; hidden states are then asked for them.
-        vocabulary: Whole words of the tokenizer; None: without the English stop words.
-        places: Numbers of the texts in their corpus.
-        engine: Runs the passes; its workers load the model again from where it came from.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-
-    Returns:
-        The probe.
-
-    Raises:
-        InputError: The texts hold no whole words, or the topics do not fit the tokenizer.
-
-    Example:
-        >>> from topicscope.language import checked, fit_topics
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> found = probe_model(loaded, texts, topics, Measurement(thresholds=0.05, bootstrap=20, shuffles=20))
-        >>> [row.variant for row in found.rows], len(found.heads), len(found.documents), len(found.shown)
-        (['trained', 'random'], 0, 20, 5)
-    """
+    """Probe a model that you have, on texts and topics that you have."""
     if isinstance(topics, LabelWords) or labels:
         refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
     measurement = measurement or Measurement()
@@ -469,28 +427,7 @@ def timeline_of(
     engine: Engine = serial,
     progress: Progress = silent,
 ) -> Timeline:
-    """The timeline of snapshots that you have. The same topics and documents are resampled at all of them.
-
-    Args:
-        snapshots: Step, and folder or hub id, of each snapshot.
-        texts: The documents.
-        assignment: Words and their topics.
-        vocabulary: Whole words of the tokenizer.
-        measured: Windows, resamples and seed; None: the default.
-        notes: Sentences that the timeline begins with.
-        device: 'cpu' or 'cuda'.
-        engine: Runs the passes over the text.
-        progress: Called as progress(phase, done, total, note).
-
-    Returns:
-        The timeline.
-
-    Raises:
-        InputError: A snapshot cannot be loaded, or has another tokenizer.
-
-    Example:
-        See `timeline`.
-    """
+    """The timeline of snapshots that you have. The same topics and documents are resampled at all of them."""
     measured = measured or ModelPass()
     effects: dict[str, dict[int, Effect | None]] = {}
     with repeatable():

@@ -339,22 +339,7 @@ States = tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]]  # of words, 
 
 @dataclass
 class StateProbe:
-    """What is measured on the hidden states of a model and of its random weights, layer by layer.
-
-    Attributes:
-        assignments: Words and their topics.
-        pairs: Pairs that stand together, by number of an assignment.
-        topics: The topics of documents.
-        measurement: Resamples, shuffles and seed.
-        originals: Of each document the first with its text.
-        notes: What was left out.
-        targets: Topic mixtures of the documents, made with the first variant of the model.
-        labels: Labels of the documents, where they have some.
-        classes: The labels as targets.
-
-    Example:
-        See `probe_model`.
-    """
+    """What is measured on the hidden states of a model and of its random weights, layer by layer."""
 
     assignments: Sequence[Assignment]
     pairs: Mapping[int, PairRelation]

@@ -13,7 +13,6 @@ from .classification import (
     stratified_folds as stratified_folds,
 )
 from .effects import (
-    UNSTORED as UNSTORED,
     Effect as Effect,
     Matched as Matched,
     corrected_p as corrected_p,

@@ -6,17 +6,17 @@ Three controls stand beside them: topics shuffled among words, pairs of equal wo
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Self
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
+from pydantic import ConfigDict, Field
 
-from topicscope.ground import Stream, generator
-from topicscope.measure.intervals import Interval, columns, interval, with_intervals
+from topicscope.ground import Stream, adapter_of, generator
+from topicscope.measure.intervals import Interval, columns, interval
 from topicscope.measure.pairs import PairSums
 
-UNSTORED = ("resamples", "same_resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
@@ -67,6 +67,8 @@ class Effect:
         {'same': 0.3, 'different': 0.1, 'difference': 0.2, 'ratio': 3.0, 'interval_low': 0.1, 'interval_high': 0.3}
     """
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
+
     same: float
     different: float
     difference: float
@@ -79,25 +81,26 @@ class Effect:
     same_word: float | None = None
     pairs: float | None = None
     other_pairs: float | None = None
-    resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
-    same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
-    shuffled: Float[np.ndarray, " S"] | None = field(default=None, repr=False, compare=False)
+    resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
+    same_resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
+    shuffled: Annotated[Float[np.ndarray, " S"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in UNSTORED and (controls or name not in CONTROLS)
-        }
+        values = adapter_of(Effect).dump_python(self, warnings=False)
+        return {name: value for name, value in values.items() if controls or name not in CONTROLS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read back what `as_dict` wrote, exactly."""
-        values = with_intervals({part.name: data.get(part.name) for part in fields(cls)})
-        if values["matched"] is not None:
-            values["matched"] = Matched(**with_intervals(values["matched"]))
-        return cls(**values)
+        effect: Self = adapter_of(cls).validate_python(data)
+        return effect
 
     def columns(self, *, controls: bool = True) -> dict[str, float | None]:
         """One number per column: an interval as two columns, `_low` and `_high`."""
