@@ -125,7 +125,7 @@ def test_what_is_not_measured_costs_nothing(model: Path, text: Path) -> None:
         ({"shuffles": 10**5}, "memory seconds"),
         ({"documents": 10**4}, "memory seconds disk"),
         ({"thresholds": [0.1]}, "memory"),
-        ({"topics_per_word": ["one", "many"]}, "memory seconds"),
+        ({"topics_per_word": ["one", "many"]}, "seconds"),
         ({"models": ["bert-base-uncased", "bert-large-uncased"]}, "memory seconds disk"),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),
