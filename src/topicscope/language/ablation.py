@@ -58,7 +58,7 @@ class Rises:
     positions: Int[np.ndarray, " D"]
 
     def whole(self) -> Float[np.ndarray, " S"]:
-        """The rise of the mean loss without each set."""
+        """The rise of the mean loss without each set of heads."""
         return (self.sums - self.sums[0]).sum(1) / self.positions.sum()
 
     @np.errstate(invalid="ignore", divide="ignore")
@@ -78,7 +78,7 @@ class Rises:
 def ablation_row(
     model: str, heads: int, at: str, rises: Rises, *, resamples: int, seed: int, remark: str = "", which: str = ""
 ) -> AblationRow:
-    """The numbers of one kind of position, and the answer."""
+    """The numbers of one kind of position, and the answer that they give."""
     there = rises.positions > 0
     rises = Rises(rises.sums[:, there], rises.positions[there])
     draws = len(rises.sums) - 2
@@ -200,8 +200,6 @@ class HeadMeans:
 
 
 def replacing(means: HeadMeans, heads: Mapping[int, Sequence[int]]) -> Change:
-    """Each of these heads (by layer) puts out its mean at every position."""
-
     def change(layer: int, outputs: Outputs, _mask: Int[Tensor, "B N"] | None) -> Outputs:
         chosen = list(heads.get(layer, ()))
         if chosen:
@@ -298,7 +296,7 @@ def ablate(
 
 
 def spread(texts: Sequence[str]) -> list[str]:
-    """Some of the texts, evenly from all of them."""
+    """Some of the texts, evenly drawn from all of them."""
     count = ablated_documents(len(texts))
     return [texts[i * len(texts) // count] for i in range(count)]
 
@@ -334,13 +332,13 @@ def random_sets(topical: HeadSet, heads: Sequence[int], draws: int, seed: int) -
 
 
 def pool(topical: Sequence[int], heads: int) -> tuple[list[int], bool]:
-    """The heads of a layer that are drawn from, and whether they are other ones than the topical ones."""
+    """The heads of a layer that random sets are drawn from, and whether they are all other than the topical ones."""
     others = [head for head in range(heads) if head not in topical]
     return (others, True) if len(others) >= len(topical) else (list(range(heads)), False)
 
 
 def drawn_from(topical: HeadSet, heads: Sequence[int]) -> str:
-    """A remark where random heads may be topical ones."""
+    """A remark for layers where random heads may be topical ones."""
     layers = [str(layer) for layer, chosen in topical.items() if not pool(chosen, heads[layer])[1]]
     few = f"layer {layers[0]} has" if len(layers) == 1 else f"layers {', '.join(layers)} have"
     return f"{few} too few other heads, so random heads there may be topical ones" if layers else ""

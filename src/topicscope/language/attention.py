@@ -86,7 +86,7 @@ class TopicRelation(NumberedWords):
     def codes(
         self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]
     ) -> tuple[Int[Tensor, "B Q K"], Bool[Tensor, "B S Q K"] | None]:
-        """Of every pair of positions with the words i and j; and which pairs each shuffle puts into the same topic."""
+        """The code of every pair of positions with the words i and j; and which pairs a shuffle puts into one topic."""
         same = self._same(i, j)
         relation = torch.where(same[:, 0], SAME_TOPIC * self.strata, DIFFERENT * self.strata)
         relation = torch.where(i[:, :, None] == j[:, None], SAME_WORD * self.strata, relation)
@@ -94,7 +94,7 @@ class TopicRelation(NumberedWords):
         return relation + strata, same[:, 1:] if self.shuffles else None
 
     def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
-        """Whether two words share a topic: as the topics are, then with every shuffle."""
+        """Whether two words share a topic: as the topics are, then after every shuffle."""
         table = self.orders if self.several else self.topic
         left, right = (table[:, words].transpose(0, 1).contiguous() for words in (i, j))
         left, right = left[:, :, :, None], right[:, :, None]
@@ -142,7 +142,7 @@ class PositionPairs:
 
 
 def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[np.ndarray, "B P"]:
-    """The positions of the wanted words of each window; -1 after the last."""
+    """The positions of the wanted words of each window, padded with -1."""
     chosen = [window.places[wanted[window.tokens[window.places]]] for window in windows]
     places = np.full((len(windows), max(1, *map(len, chosen))), -1)
     for row, some in zip(places, chosen, strict=True):
@@ -248,7 +248,6 @@ class PartTally:
         return {name: table.numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
-        """Adds the sums of other windows."""
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
@@ -275,7 +274,6 @@ class ChunkTally:
         self.totals = zeros("null_sums", "null_pairs", "other_sums", "other_pairs", rows=())
 
     def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
-        """Adds the sums of some windows, from the first on."""
         for name, some in sums.items():
             if name in self.rows:
                 self.rows[name][first : first + len(some)] += some
@@ -283,7 +281,7 @@ class ChunkTally:
                 self.totals[name] += some.sum(0)
 
     def arrays(self, times: Float[Tensor, "R n"]) -> dict[str, np.ndarray]:
-        """As a PartTally adds them. `times`: how often each resample draws each window."""
+        """The sums as a PartTally adds them. `times`: how often each resample draws each window."""
         sums, pairs = self.rows["sums"], self.rows["pairs"]  # n x G x H, n x G
         n, _, heads = sums.shape
         relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
@@ -333,7 +331,7 @@ class DocumentSums:
             self.sums[document] = self.sums.get(document, 0) + table
 
     def means(self, document: int) -> tuple[float | None, float | None, int, int]:
-        """Same-topic and different-topic mean, and the numbers of pairs; None where it is no number, as of no pairs."""
+        """Same-topic and different-topic mean, None without pairs or if not finite; and the numbers of pairs."""
         weights, pairs = self.sums.get(document, NO_PAIRS)
         means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
         same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
@@ -441,7 +439,6 @@ def tally_chunk(
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    """How often each resample draws the document of each window."""
     drawn = {
         document: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, document).poisson(1, bootstrap)
         for document in set(owners)
@@ -481,7 +478,7 @@ def attention_effect(
 
 @np.errstate(invalid="ignore", divide="ignore")
 def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Same-topic and different-topic mean of each shuffle, of the mean over the chosen heads."""
+    """Same-topic and different-topic mean of each shuffle, averaged over the chosen heads."""
     same, number = tally.null_sums.numpy()[:, chosen].mean(1), tally.null_pairs.numpy()
     other = tally.other_sums.numpy()[chosen].mean()
     return same / number, (other - same) / (float(tally.other_pairs) - number)
@@ -519,7 +516,7 @@ ELSEWHERE = "does not look at these words"
 
 
 def remarks(tally: PartTally) -> list[str]:
-    """Of each head why it cannot be judged; '' where it can."""
+    """Why a head cannot be judged, for every head; '' if it can."""
     groups = (tally.relation.relations, tally.relation.strata)
     pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
     weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
@@ -529,7 +526,7 @@ def remarks(tally: PartTally) -> list[str]:
 
 @np.errstate(invalid="ignore", divide="ignore")
 def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
-    """Of all heads, and the same after each shuffle."""
+    """The difference of every head, and the same after each shuffle."""
     groups = (tally.relation.relations, tally.relation.strata)
     pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
     found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]

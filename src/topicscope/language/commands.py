@@ -283,7 +283,7 @@ def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None
 
 
 def _about(name: str) -> folders.About | None:
-    """What the folder of snapshots says; another program may have an about.json of its own."""
+    """What the folder of snapshots says of itself; other programs may write another about.json."""
     try:
         return read_about(name)
     except InputError:

@@ -49,7 +49,7 @@ TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What its folder says of a model; of one on the hub, the sizes of bert-base."""
+    """The sizes of a model; those of bert-base if it is on the hub."""
 
     bytes: float = 4.4e8
     layers: int = 12
@@ -60,7 +60,6 @@ class ModelSize:
 
 
 def size_of(name: str) -> ModelSize:
-    """From the sizes of the weight files and from config.json."""
     try:
         place = model_place(name)
         folder = Path(place.name)
@@ -89,7 +88,7 @@ def _counts(value: Any) -> bool:
 
 
 def text_bytes(config: TextConfig, documents: int | None) -> float:
-    """Of the documents that are held in memory: a sample of the corpus, or all of it."""
+    """Bytes of the documents that are held in memory: a sample of the corpus, or all of it."""
     total = 0.0
     for file in Corpus(config.corpus, config.text_field, config.split_text).files:  # type: ignore[attr-defined]
         path = Path(file)
@@ -176,7 +175,7 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    """The settings that drive the estimate, as a text for error messages."""
+    """The settings that drive the estimate."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

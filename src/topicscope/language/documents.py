@@ -50,7 +50,7 @@ class DocumentTopics:
     labels: Sequence[str | None] = ()  # of the documents, where they are the topics
 
     def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
-        """From a document's number and the tokens of its words to its mixture. All of a document is its label."""
+        """A function from a document's number and the tokens of its words to its mixture."""
         if isinstance(self.topics, LabelWords):
             labels = self.topics
             return lambda number, _: labels.mixture(self.labels[number])
@@ -59,7 +59,6 @@ class DocumentTopics:
         return lambda number, words: known[number] if number in known else infer(words)
 
     def main(self, shares: Mixture | None) -> list[TopicShare]:
-        """The largest shares, those of no weight left out."""
         if shares is None:
             return []
         order = np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
@@ -67,7 +66,7 @@ class DocumentTopics:
 
 
 def most_words(assignments: Sequence[Assignment]) -> int:
-    """The number of the assignment with most words: of single documents the others show few pairs."""
+    """The number of the assignment with most words: the others show few pairs in a single document."""
     return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
 
 
@@ -104,7 +103,7 @@ def document_rows(
     losses: Mapping[int, float],
     progress: Progress,
 ) -> list[DocumentRow]:
-    """In order; a text without tokens has none. `places`: the numbers of the texts in the corpus."""
+    """A row for each document in order; a text without tokens has none. `places` are numbers in the corpus."""
     special = sum(map(len, special_tokens(loaded.tokenizer)))
     wanted = np.zeros(len(loaded.tokenizer), dtype=bool)
     wanted[topics.assignment.token] = True
@@ -150,7 +149,7 @@ Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
 
 
 def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list[tuple[DocumentRow, str]]:
-    """With why: a third with the highest contrast, a third with the lowest, the rest at random."""
+    """A third of the documents has the highest contrast, a third the lowest, the rest are random; with the reason."""
     ranked = sorted(
         (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
         key=lambda row: -(row.contrast or 0.0),
@@ -217,7 +216,7 @@ class Pieces:
 
 
 def visible(text: str) -> str:
-    """Controls (also those that turn the direction of what follows) as a mark: a page must not obey a corpus."""
+    """Replace control characters, also those that turn the direction of text: a page must not obey a corpus."""
     return text.translate(CONTROLS)
 
 
@@ -305,5 +304,4 @@ def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list
 
 
 def by_frequency(assignment: Assignment, words: Int[np.ndarray, " n"]) -> list[int]:
-    """The most frequent of some words of an assignment."""
     return [int(word) for word in words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]]

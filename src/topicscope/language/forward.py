@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
-    """Tokens and mask of a batch of windows, on the device of the model."""
+    """Tokens and mask (1 where there is a token) of a batch of windows, on the device of the model."""
     pad = torch.nn.utils.rnn.pad_sequence
     rows = [torch.tensor(window.tokens) for window in batch]
     tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
@@ -31,7 +31,7 @@ States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
 
 
 def attention_of(model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
-    """The attention weights of a model on a batch."""
+    """Attention weights by part ('encoder', 'decoder', 'cross'): one tensor per layer, query by key."""
     return outputs_of(model, tokens, mask, states=False)[0]
 
 
@@ -63,7 +63,6 @@ def outputs_of(
 
 
 def _alike(layers: Any, tokens: Int[Tensor, "B N"]) -> bool:
-    """Whether every layer has a vector of the same size for each position."""
     return all(layer is not None and layer.shape == (*tokens.shape, layers[0].shape[-1]) for layer in layers)
 
 
@@ -85,7 +84,7 @@ def is_causal(config: Any) -> bool:
 
 @torch.inference_mode()
 def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = False) -> Float[np.ndarray, "W d"]:
-    """Vectors of words, each a single token."""
+    """Rows of the embedding matrix; or with `layer` the embedding layer's output for each word alone."""
     ids = torch.as_tensor(token, device=model.device)
     if not layer:
         return model.get_input_embeddings().weight[ids].double().cpu().numpy()

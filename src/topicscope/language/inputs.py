@@ -39,7 +39,6 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that the optional libraries that a config makes use of are installed."""
     require(["transformers"], "a language model")
     given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
     if isinstance(config, TextConfig) and not given:
@@ -49,7 +48,7 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """A folder that may not be entered, or a name that is too long, is an InputError."""
+    """Turn a folder that may not be entered, or a name that is too long, into an InputError."""
     try:
         yield
     except OSError as error:
@@ -102,8 +101,6 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """What to load a model from: a folder (`local`), or a name on the hub with a revision."""
-
     name: str
     local: bool
     revision: str = "main"
@@ -139,7 +136,7 @@ def check_model(name: str | Path) -> Place:
 
 
 def check_tokenizer(name: str | Path) -> Place:
-    """The place of a tokenizer, once it is known that a library can open its files."""
+    """The place of a tokenizer whose files a library can open."""
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
@@ -152,7 +149,7 @@ def check_tokenizer(name: str | Path) -> Place:
 
 
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
-    """Find the snapshots of a training run."""
+    """Step and model of each snapshot, in order of the steps."""
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     for step, count in Counter(step for step, _ in snapshots).items():
         if count > 1:

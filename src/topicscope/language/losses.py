@@ -56,8 +56,6 @@ class Predictor:
 
 
 class WindowLosses(NamedTuple):
-    """The losses of one window."""
-
     window: Window
     positions: Int[np.ndarray, " M"]
     losses: Float[np.ndarray, " M"]
@@ -70,7 +68,7 @@ def objective_of(model: Any) -> Objective:
 
 
 def with_output_head(loaded: LoadedModel) -> Predictor:
-    """The model with the output head of its checkpoint."""
+    """The model with the output head of its checkpoint; NoOutputHead where it has none."""
     objective = objective_of(loaded.model)
     if loaded.variant != "trained":
         raise NoOutputHead("random weights have no output head")
@@ -92,7 +90,6 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
 
 
 def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
-    """As `with_output_head`, but the reason is returned, not raised."""
     try:
         return with_output_head(loaded)
     except NoOutputHead as error:
@@ -154,7 +151,7 @@ def position_losses(
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    """The positions that each round masks. `number`: which window of its document it is."""
+    """The positions that each round masks, in the window of this number in its document."""
     candidates = np.flatnonzero(~np.isin(window.tokens, special))
     order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
@@ -163,7 +160,7 @@ def predicted(
 def batch_losses(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> list[Float[np.ndarray, " M"]]:
-    """Minus the log of the probability of each token at the positions of each window."""
+    """Minus the log probability of each token at the positions of each window."""
     if not sum(map(len, positions)):
         return [np.zeros(0) for _ in batch]
     targets = np.concatenate([window.tokens[where] for window, where in zip(batch, positions, strict=True)])
@@ -176,7 +173,7 @@ def batch_losses(
 def predictions(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> Float[Tensor, "M V"]:
-    """What the model says of the tokens at all positions, from what it may see of the text."""
+    """Logits of the tokens at all positions, from what the model may see of the text."""
     model, loaded = predictor.model, predictor.loaded
     tokens, mask = padded(batch, loaded)
     rows = torch.as_tensor(np.repeat(np.arange(len(batch)), [len(where) for where in positions]), device=tokens.device)
@@ -202,7 +199,7 @@ def predictions(
 
 @contextmanager
 def only_at(model: Any, rows: Tensor, columns: Tensor, shape: torch.Size) -> Iterator[None]:
-    """The output matrix is applied to the states at these positions alone: of all, predictions take gigabytes."""
+    """Apply the output matrix to the states at these positions alone: all logits would take gigabytes."""
 
     def chosen(_module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         states = args[0]

@@ -108,11 +108,11 @@ class Probe(Result):
 
     @property
     def models(self) -> dict[str, str]:
-        """By name: the models of the probe, and how tables call them."""
+        """The names of the models, with their short names."""
         return {row.model: short(row.model) for row in self.rows}
 
     def of_model(self, model: str) -> Self:
-        """The part of one model, without the notes that begin with the names of others."""
+        """The part of one model, without notes that begin with the names of others."""
         names = (*ROWS, "shown")
         lists: dict[str, Any] = {name: [row for row in getattr(self, name) if row.model == model] for name in names}
         others = set(self.models.values()) - {short(model)}
@@ -120,7 +120,6 @@ class Probe(Result):
         return replace(self, **lists, notes=notes)
 
     def summary(self) -> list[str]:
-        """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
         answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
         answers += [verdict.reading for verdict in self.verdicts if any(one.checks for one in verdict.answers.values())]
         answers += filter(None, map(self._standing_out, self.models))
@@ -132,7 +131,7 @@ class Probe(Result):
         return heads_sentence([head for head in self.heads if head.model == model], next(iter(parts), ""))
 
     def _smallest_p(self) -> list[str]:
-        """Said where shuffles are so few that p looks like a close call."""
+        """A note if shuffles are so few that p looks like a close call."""
         shuffles = self.config.attention_shuffles
         if not 0 < shuffles < MANY_SHUFFLES:
             return []
@@ -206,8 +205,6 @@ class Probe(Result):
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:
-    """The probe of a finished folder."""
-
     def parse(data: Any) -> Probe:
         config = ProbeConfig.of(load_settings(Path(path) / folders.CONFIG))
         return Probe.from_dict(data, config, folders.read_json(Path(path) / SHOWN))
@@ -219,7 +216,7 @@ def read_probe(path: str | os.PathLike[str]) -> Probe:
 
 
 def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
-    """Heads of one model at its first threshold, by p and then by difference; those that were not judged come last."""
+    """Heads at the first threshold, those that stand out first; and whether each stands out at every threshold."""
     first = [
         one for one in heads if (one.threshold, one.topics_per_word) == (heads[0].threshold, heads[0].topics_per_word)
     ]
@@ -228,12 +225,11 @@ def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
 
 
 def topical_places(heads: Sequence[HeadRow]) -> set[tuple[str, int, int]]:
-    """Part, layer and head of one model's topical heads."""
     return {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
 
 
 def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
-    """Which heads of one model's part stand out among all of them; '' where none was compared with chance."""
+    """Which heads of one model's part stand out; '' if none was compared with chance."""
     judged = [head for head in heads if head.part == part and head.corrected_p is not None]
     if not judged:
         return ""
@@ -248,7 +244,7 @@ ASKS = "The answer on attention asks for more: a size that matters, and all four
 
 
 def by_p(head: HeadRow) -> tuple[bool, float, float]:
-    """Order of heads: those that were judged, then the smallest p, then the largest difference."""
+    """Judged heads first, then the smallest p, then the largest difference."""
     return bool(head.remark), 2.0 if head.corrected_p is None else head.corrected_p, -head.effect.difference
 
 
@@ -323,7 +319,7 @@ def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
 
 
 def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
-    """Whether states tell more than what they are compared with; an interval has to lie above it."""
+    """Whether the interval lies above everything that states are compared with."""
     compared = {"the most common label": ours.majority, "words alone": ours.bag_of_words}
     if fresh is not None:
         compared["fresh weights"] = fresh.chosen_accuracy
@@ -333,5 +329,4 @@ def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
 
 
 def accuracy_text(accuracy: float, interval: Interval | None) -> str:
-    """An accuracy with its interval, for tables."""
     return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

@@ -128,7 +128,7 @@ def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) 
 
 
 def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
-    """How many of the pairs have both words in one topic, where each word has at most one."""
+    """How many of the pairs have both words in one topic."""
     topic = np.full(relation.vocabulary_size, -1)
     topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
     left, right = topic[relation.token[relation.pairs]].T
@@ -180,13 +180,11 @@ Vectors = Float[np.ndarray, "W d"]
 
 
 def unit(vectors: Vectors) -> Vectors:
-    """Scale vectors to length 1, so that their dot products are cosines."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
 def centred(vectors: Vectors) -> Vectors:
-    """Less the mean word."""
     return vectors - vectors.mean(0)
 
 

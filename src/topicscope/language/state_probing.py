@@ -64,7 +64,7 @@ Originals = Int[np.ndarray, " D"]
 
 
 def originals(texts: Sequence[str]) -> Originals:
-    """Of each text the number of the first that has the same words; spaces and ends of lines do not count."""
+    """The number of the first text with the same words, for each text; white space does not count."""
     first: dict[bytes, int] = {}
     digests = (
         blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
@@ -82,7 +82,7 @@ def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
 
 
 def once(documents: Sequence[int], of: Originals) -> list[int]:
-    """Of documents by number those that count where each text does so once: its first."""
+    """The documents that remain if each text counts once: its first copy."""
     first: dict[int, int] = {}
     for number in documents:
         first.setdefault(int(of[number]), number)
@@ -90,7 +90,6 @@ def once(documents: Sequence[int], of: Originals) -> list[int]:
 
 
 def copies_note(of: Originals) -> str:
-    """Empty where all texts differ."""
     copies = len(of) - len(np.unique(of))
     return (
         f"{copies:,} of the {len(of):,} documents have the text of another: where the topics or labels of documents "
@@ -177,7 +176,7 @@ def targets_of(
     seed: int,
     labels: Sequence[str | None] = (),
 ) -> Targets | None:
-    """Of documents by number; None where too few of them have a mixture. Labels: all of the document is its label."""
+    """The targets, or None if too few documents have a mixture. A label is the whole mixture of its document."""
     half = None
     if isinstance(topics, LabelWords):
         known = {number: topics.mixture(labels[number]) for number in sorted(documents)}
@@ -199,7 +198,6 @@ def targets_of(
 
 
 def bags_of_words(documents: Sequence[Tokens]) -> Float[np.ndarray, "D V"]:
-    """log(1 + count) of every word."""
     words, place = np.unique(np.concatenate(documents), return_inverse=True)
     row = np.repeat(np.arange(len(documents)), [len(tokens) for tokens in documents])
     counts = np.bincount(row * len(words) + place, minlength=len(documents) * len(words))
@@ -216,7 +214,6 @@ def mixture_scores(
     seed: int,
     positions: bool,
 ) -> MixtureScore:
-    """Of one layer. `positions`: from single states too."""
     mine = [documents[number] for number in targets.documents]
     means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
     score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
@@ -253,7 +250,7 @@ FEWEST_LABELS = 2
 
 @dataclass(frozen=True)
 class LabelTargets:
-    """The documents whose label is guessed, the same for trained and random weights; and the guesses from words."""
+    """The documents whose label is guessed, the same for trained and random weights; and guesses from words."""
 
     documents: list[int]
     truth: Int[np.ndarray, " D"]
@@ -268,7 +265,7 @@ class LabelTargets:
 def label_targets(
     labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int
 ) -> tuple[LabelTargets | None, str]:
-    """Of documents by number, and what was left out: a label of fewer documents than folds cannot be in all of them."""
+    """The targets, and a note on what was left out: a label of fewer documents than folds cannot be in all folds."""
     known = {n: label for n in sorted(documents) if (label := labels[n]) is not None}
     counts = Counter(known.values())
     names = sorted(label for label, count in counts.items() if count >= FOLDS)
@@ -294,7 +291,6 @@ def label_targets(
 def label_rows(
     targets: LabelTargets, loaded: LoadedModel, tally: StateTally, measurement: Measurement, progress: Progress
 ) -> list[LabelRow]:
-    """Every layer of each part, from the mean state of a document at its words."""
     layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
     phase, guesses = f"labels from states of {loaded.name} ({loaded.variant})", []
     for done, (part, layer) in enumerate(layers):
@@ -380,7 +376,6 @@ class StateProbe:
         return np.concatenate([token, others[: most - len(token)]])
 
     def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[StateRow]:
-        """Every layer of each part at each threshold."""
         layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
         phase = f"hidden states of {loaded.name} ({loaded.variant})"
         scores = self.mixtures(loaded, tally, layers, progress, phase)
@@ -414,7 +409,7 @@ class StateProbe:
         return found
 
     def effect(self, states: States, members: Membership, bins: Int[np.ndarray, " W"] | None) -> Effect | None:
-        """Bootstrap over topics; topics shuffled among words; with `bins` also at equal word frequencies."""
+        """The effect with a bootstrap over topics and shuffled topics; with `bins` also at equal word frequencies."""
         settings, (here, there) = self.measurement, states
         if not (np.isfinite(here).all() and np.isfinite(there).all()):
             return None
@@ -429,7 +424,7 @@ class StateProbe:
     def cooccurring(
         self, tally: StateTally, part: str, layer: int, number: int, effects: Mapping[str, Effect | None]
     ) -> dict[str, CooccurringMean]:
-        """The pairs of words that stand together most often; bootstrap over pairs, of the margin over topics too."""
+        """Means over the pairs of words that stand together most often, with a bootstrap over pairs."""
         if number not in self.pairs:
             return {}
         relation = self.pairs[number]
@@ -461,7 +456,7 @@ class StateProbe:
         progress: Progress,
         phase: str,
     ) -> dict[tuple[str, int], MixtureScore]:
-        """By part and layer. Targets are the same for trained and random weights, which read the same words."""
+        """Scores by part and layer. Trained and random weights have the same targets: they read the same words."""
         progress(phase, 0, 2 * len(layers))
         if self.targets is None and layers:
             self.targets = targets_of(self.topics, self.tokens(tally), self.measurement.seed, self.labels)
@@ -486,27 +481,25 @@ class StateProbe:
         return scores
 
     def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
-        """The label of a document from its states, every layer; nothing where documents have no labels."""
         if self.classes is None and self.labels and tally.documents:
             self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
             self.notes += [note] if note else []
         return label_rows(self.classes, loaded, tally, self.measurement, progress) if self.classes else []
 
     def tokens(self, tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
-        """The words of documents whose states are kept, each text once: its first copy, or the first with a label."""
+        """The words of documents whose states are kept; each text counts once, if possible with a label."""
         numbers = sorted(tally.documents, key=lambda n: (bool(self.labels) and self.labels[n] is None, n))
         return {n: np.concatenate(tally.documents[n].tokens) for n in once(numbers, self.originals)}
 
 
 def mean_states(tally: StateTally, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]) -> States:
-    """The mean states of some words of the plan."""
     sums, counts = tally.sums[part][layer, TREATMENTS.index(treatment)], tally.counts[part]
     here, there = (sums[half][row] / counts[half][row][:, None] for half in range(HALVES))
     return here, there
 
 
 def rows_of(tally: StateTally, part: str, token: Int[np.ndarray, "*S"]) -> Int[np.ndarray, "*S"]:
-    """The row of each token in the sums; -1 of those that are not summed or that only one half of the documents has."""
+    """The row of each token in the sums; -1 if it is not summed or only one half of the documents has it."""
     row = np.full(tally.plan.vocabulary_size, -1)
     usable = np.flatnonzero((tally.counts[part] > 0).all(0))
     row[tally.plan.token[usable]] = usable

@@ -62,7 +62,7 @@ class Measured:
     labels: bool = False  # whether the topics that the interval resamples are labels of a corpus
 
     def advice(self, *options: str) -> str:
-        """What to raise. Topics that are given have no number and no threshold."""
+        """What to raise. Given topics have no number and no threshold."""
         if self.given:
             return "give more words to the topics, or raise --documents"
         return f"raise {' or '.join(f'--{option}' for option in options)}"
@@ -80,7 +80,7 @@ def unsure(code: str, why: str, number: float | None = None, between: Interval |
 
 
 def too_few(of: Measured, effect: Effect | None) -> Check | None:
-    """Where there are too few pairs for any answer, or too few topics or documents for an interval."""
+    """Unsure if there are too few pairs for any answer, or too few topics or documents for an interval."""
     if effect is None:
         return unsure("no pairs", f"too few pairs of words: {of.more_pairs}")
     counts = [count for count in (effect.pairs, effect.other_pairs) if count is not None]
@@ -213,7 +213,6 @@ def cooccurrence(of: Measured) -> Check:
 
 
 def checks_of(of: Measured) -> dict[str, Check]:
-    """All four, by name."""
     rules = {"chance": chance, "frequency": frequency, "cooccurrence": cooccurrence, "fresh_weights": fresh_weights}
     checks = {control: rule(of) for control, rule in rules.items()}
     if not of.labels or of.effect is None or not is_flat(of.effect.interval):
@@ -337,7 +336,6 @@ def verdict_of(
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
 
     def looked(name: str) -> list[Looked]:
-        """The effect of this name in every row, with what it is compared with."""
         effects = []
         for row in trained:
             effect, control, other = getattr(row, name), contrasts.get(setting(row)), fresh.get(setting(row))
@@ -376,7 +374,6 @@ STATES = "the cosine of states in different documents"
 
 
 def shared(settings: Measurement, row: MeasuredRow | StateRow) -> dict[str, Any]:
-    """What is compared, in the same way for embeddings, states and attention."""
     one = row.topics_per_word == "one"
     return {
         "matched": settings.matched,
@@ -427,7 +424,7 @@ def layer_of(row: StateRow) -> tuple[str, int]:
 
 
 def layers_p(rows: Sequence[StateRow]) -> dict[tuple[tuple[float | None, str], tuple[str, int]], float]:
-    """p of the raw effect at each threshold and layer, corrected for all layers of all parts."""
+    """p of the raw effect at each threshold and layer, corrected for all layers."""
     found: dict[tuple[tuple[float | None, str], tuple[str, int]], float] = {}
     for here in dict.fromkeys(map(setting, rows)):
         mine = [(layer_of(row), row.raw) for row in rows if setting(row) == here]
@@ -445,14 +442,13 @@ def setting(row: ProbeRow | HeadRow | CooccurrenceRow | StateRow) -> tuple[float
 
 
 def largest_p(heads: Sequence[HeadRow], topical: Sequence[HeadRow], row: ProbeRow) -> float | None:
-    """Of the topical heads at the threshold of a row, corrected for all heads."""
+    """The largest p of the topical heads at the threshold of a row, corrected for all heads."""
     places = {place(head) for head in topical}
     here = [head.corrected_p for head in heads if setting(head) == setting(row) and place(head) in places]
     return max((p for p in here if p is not None), default=None)
 
 
 def named(heads: Sequence[HeadRow], most: int = 3) -> str:
-    """The heads in words, the strongest first."""
     some = ", ".join(f"{head.layer}.{head.head}" for head in heads[:most])
     rest = f" and {len(heads) - most} more" if len(heads) > most else ""
     return f"{'head' if len(heads) == 1 else 'heads'} {some}{rest} as layer.head"
