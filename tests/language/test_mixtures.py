@@ -25,10 +25,10 @@ def test_given_topics_are_shares_of_their_words() -> None:
     """'bread' is in kitchen and sea, 'butter' in kitchen, music and law; 'judge' in none."""
     shares = mixture_of(assignment(VOCABULARY, several=True))
     (plain, mixed, none) = tokens_of(["cheese boat boat choir", "bread butter", "judge judge"])
-    np.testing.assert_allclose(cast("Any", shares(plain)), [0.25, 0.5, 0.25, 0])
-    np.testing.assert_allclose(cast("Any", shares(mixed)), np.array([1 / 2 + 1 / 3, 1 / 2, 1 / 3, 1 / 3]) / 2)
-    assert shares(none) is None
-    assert shares(np.empty(0, dtype=int)) is None
+    np.testing.assert_allclose(cast("Any", shares(0, plain)), [0.25, 0.5, 0.25, 0])
+    np.testing.assert_allclose(cast("Any", shares(0, mixed)), np.array([1 / 2 + 1 / 3, 1 / 2, 1 / 3, 1 / 3]) / 2)
+    assert shares(0, none) is None
+    assert shares(0, np.empty(0, dtype=int)) is None
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def test_fitted_topics_are_folded_in(topics: Topics) -> None:
     shares = mixture_of(topics)
     for tokens in tokens_of(texts(3, 5)):
         counts = np.array([(tokens == token).sum() for token in topics.token], dtype=float)
-        np.testing.assert_allclose(cast("Any", shares(tokens)), folded_in(topics.probability, counts), atol=1e-12)
-    assert shares(np.array([len(tiny.tokenizer("wordpiece")) + 5])) is None
+        np.testing.assert_allclose(cast("Any", shares(0, tokens)), folded_in(topics.probability, counts), atol=1e-12)
+    assert shares(0, np.array([len(tiny.tokenizer("wordpiece")) + 5])) is None
 
 
 def test_targets_have_halves_bags_and_shuffles(topics: Topics) -> None:
@@ -52,7 +52,7 @@ def test_targets_have_halves_bags_and_shuffles(topics: Topics) -> None:
     assert targets.half_document is not None
     assert targets.documents == [n for n in range(25) if n != 4]
     mixture, used = mixture_of(topics), [listed[n] for n in targets.documents]
-    halves = np.stack([cast("Any", mixture(tokens[::2])) for tokens in used])  # all words of these texts have topics
+    halves = np.stack([cast("Any", mixture(0, tokens[::2])) for tokens in used])  # all words of these texts have topics
     np.testing.assert_allclose(targets.half_document.errors, ((halves - targets.shares) ** 2).sum(1), atol=1e-12)
     bag = bags_of_words(used)
     words = np.unique(np.concatenate(used))

@@ -15,7 +15,6 @@ from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment
 from topicscope.language.attention import DocumentSums
 from topicscope.language.forward import attention_of
-from topicscope.language.labels import LabelWords
 from topicscope.language.losses import NoOutputHead, Predictor, position_losses
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import (
@@ -32,37 +31,10 @@ from topicscope.language.probe_rows import (
     encoded_links,
     topical_heads,
 )
-from topicscope.language.state_probing import Mixture, Targets, Tokens, mixture_of
-from topicscope.language.topics import Topics
+from topicscope.language.state_probing import Mixture, Tokens
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
-
-@dataclass(frozen=True)
-class DocumentTopics:
-    """What rows and shown documents take from the topics: mixtures, and the words of one assignment.
-
-    `targets` has mixtures that the probe of hidden states made; it need not be there.
-    """
-
-    topics: Topics | LabelWords | Assignment
-    assignment: Assignment
-    targets: Targets | None = None
-    labels: Sequence[str | None] = ()  # of the documents, where they are the topics
-
-    def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
-        """A function from a document's number and the tokens of its words to its mixture."""
-        if isinstance(self.topics, LabelWords):
-            labels = self.topics
-            return lambda number, _: labels.mixture(self.labels[number])
-        infer = mixture_of(self.topics)
-        known = {} if self.targets is None else dict(zip(self.targets.documents, self.targets.shares, strict=True))
-        return lambda number, words: known[number] if number in known else infer(words)
-
-    def main(self, shares: Mixture | None) -> list[TopicShare]:
-        if shares is None:
-            return []
-        order = np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
-        return [TopicShare(int(k), self.assignment.names[k], float(shares[k])) for k in order if shares[k] > 0]
+Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number and the tokens of its words
 
 
 def most_words(assignments: Sequence[Assignment]) -> int:
@@ -96,7 +68,8 @@ def document_rows(
     loaded: LoadedModel,
     pieces: Iterable[Window],
     texts: Sequence[str],
-    topics: DocumentTopics,
+    assignment: Assignment,
+    mixture: Mixtures,
     sums: DocumentSums,
     *,
     places: Sequence[int] | None,
@@ -106,13 +79,15 @@ def document_rows(
     """A row for each document in order; a text without tokens has none. `places` are numbers in the corpus."""
     special = sum(map(len, special_tokens(loaded.tokenizer)))
     wanted = np.zeros(len(loaded.tokenizer), dtype=bool)
-    wanted[topics.assignment.token] = True
-    mixture, rows = topics.mixtures(), []
+    wanted[assignment.token] = True
+    rows = []
     for number, group in groupby(pieces, key=lambda window: window.document):
         read = list(group)
         progress(f"documents of {loaded.name}", number, len(texts))
         words = np.concatenate([window.tokens[window.places] for window in read])
         same, different, same_pairs, different_pairs = sums.means(number)
+        shares = mixture(number, words)
+        main = [] if shares is None else np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
         rows.append(
             DocumentRow(
                 model=loaded.name,
@@ -121,8 +96,8 @@ def document_rows(
                 words=len(texts[number].split()),
                 tokens=sum(len(window.tokens) - special for window in read),
                 topic_words=int(wanted[words].sum()),
-                topics=topics.main(mixture(number, words)),
-                threshold=topics.assignment.threshold,
+                topics=[TopicShare(int(k), assignment.names[k], float(shares[k])) for k in main if shares[k] > 0],
+                threshold=assignment.threshold,
                 part=sums.part,
                 same=same,
                 different=different,

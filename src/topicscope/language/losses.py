@@ -22,7 +22,7 @@ from torch import Tensor
 
 from topicscope.ground import InputError, Stream, generator
 from topicscope.language.forward import is_causal, padded, shifted_right
-from topicscope.language.inputs import check_model
+from topicscope.language.inputs import model_place
 from topicscope.language.models import TRIED, LoadedModel
 from topicscope.language.vocabulary import Window, batches, chunks
 from topicscope.language.weights import load_weights, refusing
@@ -80,7 +80,7 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
         if loaded.place is None:
             raise NoOutputHead("this model was given without an output head that predicts words")
         try:
-            model = load_weights(check_model(loaded.place), loaded.name, CLASSES[objective])[0]
+            model = load_weights(model_place(loaded.place), loaded.name, CLASSES[objective])[0]  # checks the files
         except InputError as error:
             said = str(error).removeprefix(f"{loaded.name}: ")
             raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None

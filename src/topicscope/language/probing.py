@@ -41,7 +41,6 @@ from topicscope.language.configs import Measurement, ModelPass
 from topicscope.language.counting import top_pairs, word_documents
 from topicscope.language.documents import (
     DocumentSums,
-    DocumentTopics,
     chosen_documents,
     document_losses,
     document_rows,
@@ -54,7 +53,7 @@ from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, load_model
 from topicscope.language.probe_rows import CooccurrenceRow, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
-from topicscope.language.state_probing import StateProbe, large_text_note, originals
+from topicscope.language.state_probing import StateProbe, large_text_note, mixture_of, originals
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import PairContrast, verdict_of
 from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
@@ -248,13 +247,25 @@ def probe_model(
             probe.ablation.extend(
                 ablate(loaded, predictor, texts, vocabulary, topical, assignments, measurement, shown)
             )
-        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
+        assignment, infer = assignments[sums.relation], mixture_of(topics, labels)
+        targets = states.targets if states else None
+        known = dict(zip(targets.documents, targets.shares, strict=True)) if targets else {}
         losses, unknown = document_losses(predictor, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
-            document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
+            document_rows(
+                loaded,
+                cut(),
+                texts,
+                assignment,
+                lambda number, words: known[number] if number in known else infer(number, words),
+                sums,
+                places=places,
+                losses=losses,
+                progress=shown,
+            )
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
-        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
+        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, assignment, probe.heads, shown))
         paired = sum(row.same_pairs > 0 for row in probe.documents)
         probe.verdicts.append(
             verdict_of(

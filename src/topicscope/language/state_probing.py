@@ -142,14 +142,16 @@ class Targets:
     orders: list[Int[np.ndarray, " D"]]  # of the shuffles
 
 
-def mixture_of(topics: Topics | LabelWords | Assignment) -> Callable[[Tokens], Mixture | None]:
-    """From the tokens of a document's words to its topics; None where no topic has any of the words.
+def mixture_of(
+    topics: Topics | LabelWords | Assignment, labels: Sequence[str | None] = ()
+) -> Callable[[int, Tokens], Mixture | None]:
+    """From a document's number and the tokens of its words to its topics; None if no topic has any of the words.
 
     Fitted topics: the likeliest mixture (`folded_in`). Given lists of words: the shares of the topics among the words
-    that are listed; a word of several topics is shared out equally. Labels are known or not: words say nothing of them.
+    that are listed; a word of several topics is shared out equally. A label is the whole mixture of its document.
     """
     if isinstance(topics, LabelWords):
-        return lambda _: None
+        return lambda number, _: topics.mixture(labels[number])
     size = int(topics.token.max()) + 1
     index = np.full(size, -1)
     index[topics.token] = np.arange(len(topics.token))
@@ -159,7 +161,7 @@ def mixture_of(topics: Topics | LabelWords | Assignment) -> Callable[[Tokens], M
         members = topics.membership
         table = np.asarray((members.matrix() / np.maximum(members.topics_of_word, 1)[:, None]).todense()).T
 
-    def mixture(tokens: Tokens) -> Mixture | None:
+    def mixture(_: int, tokens: Tokens) -> Mixture | None:
         known = index[tokens[tokens < size]]
         counts = np.bincount(known[known >= 0], minlength=len(topics.token)).astype(float)
         if not (counts @ table.T).any():
@@ -177,19 +179,14 @@ def targets_of(
     labels: Sequence[str | None] = (),
 ) -> Targets | None:
     """The targets, or None if too few documents have a mixture. A label is the whole mixture of its document."""
-    half = None
-    if isinstance(topics, LabelWords):
-        known = {number: topics.mixture(labels[number]) for number in sorted(documents)}
-        found = {number: shares for number, shares in known.items() if shares is not None}
-    else:
-        mixture = mixture_of(topics)
-        found = {number: shares for number in sorted(documents) if (shares := mixture(documents[number])) is not None}
+    half, mixture = None, mixture_of(topics, labels)
+    found = {n: shares for n in sorted(documents) if (shares := mixture(n, documents[n])) is not None}
     if len(found) < FEWEST:
         return None
     shares, tokens = np.stack(list(found.values())), [documents[number] for number in found]
     if not isinstance(topics, LabelWords):
         # every second of the words that have topics, the first among them, so that no half is empty
-        halves = [mixture(words[np.isin(words, topics.token)][::2]) for words in tokens]
+        halves = [mixture(n, documents[n][np.isin(documents[n], topics.token)][::2]) for n in found]
         even = np.full(shares.shape[1], 1 / shares.shape[1])
         half = direct_scores(np.stack([even if one is None else one for one in halves]), shares, seed=seed)
     (bag,) = ridge_scores(bags_of_words(tokens), shares, seed=seed)
