@@ -84,7 +84,7 @@ class Stub:
 
 
 def draw_stubs() -> None:
-    from topicscope.report import page, pictures
+    from topicscope.pages import page, pictures
 
     pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
     vars(page)["get_plotlyjs"] = lambda: "plotly"

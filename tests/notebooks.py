@@ -42,7 +42,7 @@ for (const cell of document.querySelectorAll(".cell")) {{
 
 def write_notebook(path: Path, *views: Any, background: str = "white") -> None:
     """A page with one cell per view, named by the view's model."""
-    from topicscope.report.notebook import library
+    from topicscope.pages.notebook import library
 
     states = {view.model_id: view.get_state() for view in views}
     states[library().model_id] = {"script": base64.b64encode(library().script).decode()}

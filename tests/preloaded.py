@@ -13,18 +13,18 @@ import tomotopy  # type: ignore[import-untyped]
 import torch
 import transformers
 
-from topicscope import figures, language, measure, paper, pretraining, report, sweeps, theory, training
-from topicscope.cli import bench, main, pretrain, reproduce, show, sweep, text, theory as theory_commands, train
+from topicscope import language, measure, pages, paper, pretraining, sweeps, theory, training
+from topicscope.cli import main, pretrain, reproduce, results, sweep, text, theory as theory_commands, train
 
 torch.set_num_threads(1)
 LOADED = (
     *(pytest.main, accelerate.Accelerator, pyarrow.parquet.write_table, tomotopy.LDAModel),
     main.main,
     *(transformers.BertModel, transformers.AutoModel, transformers.AutoTokenizer, transformers.PreTrainedTokenizerFast),
-    *(figures, language, measure, paper, pretraining, report, sweeps, theory, training),
-    *(bench, pretrain, reproduce, show, sweep, text, theory_commands, train),
+    *(language, measure, pages, paper, pretraining, sweeps, theory, training),
+    *(pretrain, reproduce, results, sweep, text, theory_commands, train),
     *(training.train, pretraining.pretrain, sweeps.sweep, language.probe, language.load_model, language.timeline_of),
-    *(language.probe_model, language.fit_topics, paper.reproduce, report.write_report, report.write_sweep_page),
+    *(language.probe_model, language.fit_topics, paper.reproduce, pages.write_report, pages.write_sweep_page),
     *(training.sandbox_timeline, language.map_words, theory.attention_landscape, measure.course),
     pretraining.Loop if hasattr(pretraining, "Loop") else None,
 )

@@ -27,7 +27,7 @@ KNOWS: dict[str, set[str]] = {
     "language": {"ground", "measure"},
     "pretraining": {"ground", "measure", "language"},
     "sweeps": {"ground", "training", "measure", "language", "pretraining"},
-    "figures": {"ground", "theory", "measure", "training", "language", "pretraining", "sweeps"},
+    "pages": {"ground", "theory", "measure", "training", "language", "pretraining", "sweeps"},
     "paper": {
         "ground",
         "world",
@@ -38,12 +38,10 @@ KNOWS: dict[str, set[str]] = {
         "language",
         "pretraining",
         "sweeps",
-        "figures",
+        "pages",
     },
-    "report": {"ground", "figures"},
     "exporting": {"ground", "training", "pretraining", "language", "sweeps", "reading"},
-    "explorer": {"ground", "theory", "training", "figures", "paper", "report", "reading"},
-    "bench": {"ground", "world", "training", "model", "measure", "language", "pretraining", "sweeps"},
+    "explorer": {"ground", "theory", "training", "pages", "paper", "reading"},
     "cli": {
         "ground",
         "world",
@@ -52,10 +50,8 @@ KNOWS: dict[str, set[str]] = {
         "language",
         "pretraining",
         "sweeps",
-        "figures",
+        "pages",
         "paper",
-        "report",
-        "bench",
         "explorer",
         "exporting",
         "reading",
@@ -64,7 +60,7 @@ KNOWS: dict[str, set[str]] = {
 }
 """What each room, and each module beside the rooms, may import. `topicscope` itself is for users."""
 
-BY_NAME = {"ground/results.py", "reading.py", "figures/builders.py"}
+BY_NAME = {"ground/results.py", "reading.py", "pages/builders.py"}
 """Files that import rooms by name, at the time of the call: results that show themselves, and registries."""
 
 EAGER = {"ground", "world", "theory"}
@@ -145,7 +141,7 @@ def test_no_room_reaches_back_or_inside_another() -> None:
         ("sweeps/x.py", "import topicscope.training.run"),
         ("sweeps/x.py", "from .grid import Grid"),
         ("sweeps/x.py", "import importlib\nimportlib.import_module('topicscope.paper')"),
-        ("report/x.py", "from topicscope.measure import PHASES"),
+        ("pages/x.py", "from topicscope.paper import reproduce"),
     ],
 )
 def test_every_form_of_import_is_seen(file: str, line: str) -> None:
@@ -177,7 +173,7 @@ def test_the_whole_product_comes_from_topicscope() -> None:
 LIGHT = """
 import sys
 import topicscope.ground, topicscope.world, topicscope.theory, topicscope.reading
-from topicscope.figures import Figure, Section
+from topicscope.pages import Figure, Section
 from topicscope.language import ProbeConfig
 from topicscope.paper import EXPERIMENTS
 from topicscope.pretraining import PretrainConfig

@@ -12,7 +12,7 @@ import pytest
 from tests.language.samples import corpus_file, model_folder
 from tests.pretraining import small
 from topicscope import InputError, RunConfig, pretrain, probe, read, reproduce, sweep, train
-from topicscope.cli.show import report, show
+from topicscope.cli.results import report, show
 from topicscope.ground import read_about
 from topicscope.language import ProbeConfig, TopicsConfig, WordsConfig, fit_corpus, map_words
 from topicscope.paper import Context, chosen

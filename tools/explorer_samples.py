@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from tests.language import tiny
 from tests.language.samples import THETA
-from tools.explorer_memory import write_metrics
 from transformers import BertConfig, BertForMaskedLM
 
+from tools.explorer_memory import write_metrics
 from topicscope.ground import METRICS
 from topicscope.language import ProbeConfig, probe
 from topicscope.sweeps import build_grid, sweep

@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.browser import browsing, script
 from tests.explorer.in_browser import ONLY_HERE, folder_id, go, until
 from tests.explorer.serving import Served, explorer
+
 from tools.explorer_memory import an_hour
 from tools.explorer_samples import LIVE, long_run, probe_of_many_heads, sweep_of_many_points
 

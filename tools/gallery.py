@@ -17,10 +17,9 @@ from typing import Any
 from PIL import Image
 
 from topicscope import __version__
-from topicscope.figures import Figure
 from topicscope.ground import InputError
+from topicscope.pages import Figure, canvas
 from topicscope.paper import EXPERIMENTS, Reproduction, read_reproduction
-from topicscope.report import canvas
 
 GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 WIDTHS = (560, 480, 420, 360, 300, 240)  # pixels: the first that is small enough

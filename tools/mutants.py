@@ -60,7 +60,6 @@ REACH = "reach.json"
 
 TESTS = {
     "engines": ["tests/ground/test_engines.py", "tests/sweeps/test_sweep.py"],
-    "bench": ["tests/cli"],
     "model": ["tests/model", "tests/training"],
 }
 """Tests of a room, where they are not tests/ROOM."""

@@ -176,27 +176,6 @@ def test_bad_files_get_one_line_and_exit_code_2(tmp_path: Path) -> None:
         assert "weights.safetensors is damaged: it is not what topicscope wrote" in error_line(result.stderr)
 
 
-def test_bench_prints_rows_with_floors() -> None:
-    report = json.loads(topicscope("bench", "--quick", "--json").stdout)
-    names = [row["name"] for row in report["rows"]]
-    assert any("10,000 documents" in name for name in names)
-    assert any("ensemble of 32" in name for name in names)
-    for row in report["rows"]:
-        assert row["ours"] >= 0
-        assert row["floor"] is None or row["over_floor"] > 0
-    (step,) = (row for row in report["rows"] if row["name"].startswith("pretraining step, 2 layers, 4 heads, width 32"))
-    ratio = step["ours"] / step["plain"]["bare loop"]
-    assert f"(here {ratio:.3f};" in step["aim"]
-    assert step["met"] == (ratio <= 1.1)
-    # 6 x 2048 tokens x (2 layers of 16,384, and of the head of 257,024 the masked 15%)
-    assert step["floor_is"].startswith("0.876 GFLOP, 46% in the layers, the rest in the head, at ")
-    assert [name.startswith("  of which") for name in names[names.index(step["name"]) + 1 :]][:5] == [True] * 4 + [
-        False
-    ]
-    alone = next(row for row in report["rows"] if row["name"].startswith("training step, one-hot embedding, batches"))
-    assert "at most 3 times the floor" in alone["aim"]
-
-
 COMMANDS = (
     "train",
     "reproduce",

@@ -19,7 +19,7 @@ import yaml
 
 from tests.cli.test_consoles import Capture, cells
 from tests.paper import samples
-from topicscope import __version__, figures, language, pretraining, sweeps, training
+from topicscope import __version__, language, pages, pretraining, sweeps, training
 from topicscope.cli import consoles, main as entry, sweep, theory
 from topicscope.ground import EngineError, InputError, Interrupted
 from topicscope.paper import EXPERIMENTS, Context
@@ -31,12 +31,8 @@ Call = Callable[..., Any]
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Call:
     """Run the command with these arguments; fails unless it ends with this exit code. What it printed."""
-    for registered in ("registered_commands", "registered_groups"):
-        monkeypatch.setattr(entry.app, registered, [])
 
     def run(*arguments: str, code: int = 0) -> Any:
-        entry.app.registered_commands.clear()
-        entry.app.registered_groups.clear()
         monkeypatch.setattr(sys, "argv", ["topicscope", *arguments])
         with pytest.raises(SystemExit) as stop:
             entry.main()
@@ -90,41 +86,27 @@ def test_an_error_is_one_line_and_a_code(
     def stopped(**_: Any) -> None:
         raise raised
 
-    monkeypatch.setattr(entry, "register", lambda: None)
-    monkeypatch.setattr(entry, "app", App(stopped))
+    monkeypatch.setattr(entry, "application", lambda: stopped)
     assert call(code=code).err == said
 
 
-class App:
-    """In the place of the typer app."""
-
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self.run = run
-        self.registered_commands: list[Any] = []
-        self.registered_groups: list[Any] = []
-
-    def __call__(self, **given: Any) -> Any:
-        return self.run(**given)
-
-
 def test_the_code_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(entry, "register", lambda: None)
     for returned, code in ((0, 0), (1, 1), (None, 0), ("text", 0)):
-        monkeypatch.setattr(entry, "app", App(lambda returned=returned, **_: returned))
+        monkeypatch.setattr(entry, "application", lambda returned=returned: lambda **_: returned)
         assert call(code=code).err == ""
-    monkeypatch.setattr(entry, "app", App(lambda **_: 130))
+    monkeypatch.setattr(entry, "application", lambda: lambda **_: 130)
     assert call(code=130).err == INTERRUPTED
 
     def memory(**_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(entry, "app", App(memory))
+    monkeypatch.setattr(entry, "application", lambda: memory)
     assert "not enough memory" in call(code=2).err
 
     def gone(**_: Any) -> None:
         raise BrokenPipeError
 
-    monkeypatch.setattr(entry, "app", App(gone))
+    monkeypatch.setattr(entry, "application", lambda: gone)
     with (tmp_path / "pipe").open("w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
         call()
@@ -381,8 +363,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(language, "check_inputs", lambda _: None)
     tables = ("verdict_table", "ratio_table", "cooccurrence_table", "topic_model_table", "moment_table", "word_table")
     for name in tables:
-        monkeypatch.setattr(figures, name, lambda _, name=name: name)
-    monkeypatch.setattr(figures, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
+        monkeypatch.setattr(pages, name, lambda _, name=name: name)
+    monkeypatch.setattr(pages, "head_table", lambda heads, most: f"{len(heads)} heads, {most}")
 
     def finish(_: Any, out: Any, tables: list[Any], *, as_json: bool) -> int:
         given.append((tables, out, as_json))
@@ -465,7 +447,7 @@ def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(pretraining, "pretrain", note)
     drawn: list[Any] = []
-    monkeypatch.setattr("topicscope.report.write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr("topicscope.pages.write_report", lambda *given: drawn.append(given))
     out = tmp_path / "out"
     plain = ["pretrain", "--corpus", "c.txt"]
     said = call(*plain, "--init-scale", "[0.1, 0.2]", "--layers", "2", "--dropout", "usual", "--set", "steps=9").out
@@ -508,7 +490,7 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
         return pretrained()
 
     monkeypatch.setattr(pretraining, "pretrain", note)
-    monkeypatch.setattr("topicscope.report.write_report", lambda *_: None)
+    monkeypatch.setattr("topicscope.pages.write_report", lambda *_: None)
     call("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
     (configs, _), more = asked.pop()
     assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")

@@ -1,4 +1,4 @@
-"""What commands print: tables, sentences, shades and bench rows, word for word."""
+"""What commands print: tables, sentences, shades, word for word."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope import bench, report
-from topicscope.bench.rows import Row
-from topicscope.cli import bench as bench_command, consoles, options, train
-from topicscope.figures import Section, TableData
+from topicscope import pages
+from topicscope.cli import consoles, options, train
 from topicscope.ground import InputError, size
+from topicscope.pages import Section, TableData
 from topicscope.training import RunConfig
 
 Capture = pytest.CaptureFixture[str]
@@ -118,7 +117,7 @@ def test_a_result_is_printed_or_written_or_both(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(report, "write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr(pages, "write_report", lambda *given: drawn.append(given))
     tables = [TableData("T", ["c"], [["v"]])]
     assert consoles.finish(made(), None, tables, as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == {"x": 1.5}
@@ -141,7 +140,7 @@ def test_a_result_is_printed_or_written_or_both(
 
 def test_the_page_has_the_command_of_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
-    monkeypatch.setattr(report, "write_report", lambda *given: drawn.append(given))
+    monkeypatch.setattr(pages, "write_report", lambda *given: drawn.append(given))
     monkeypatch.setattr(consoles, "read_about", lambda _: SimpleNamespace(command="topicscope words"))
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / "figure.svg").touch()
@@ -150,56 +149,11 @@ def test_the_page_has_the_command_of_its_folder(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(12.345, "12.3 s"), (1, "1 s"), (0.9994, "999 ms"), (1e-3, "1 ms"), (0.00099, "990 us"), (2e-5, "20 us")],
-)
-def test_times(value: float, text: str) -> None:
-    assert bench_command.seconds(value) == text
-
-
-@pytest.mark.parametrize(
     ("count", "text"),
     [(1e9, "1 GB"), (2.345e9, "2.35 GB"), (0.9994e9, "999 MB"), (1e6, "1 MB"), (999_499, "999 kB"), (4096, "4 kB")],
 )
 def test_sizes(count: float, text: str) -> None:
     assert size(count) == text
-
-
-def test_bench_shows_its_rows(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
-
-    def measuring(name: str, *rows: Row) -> None:
-        def measure(device: str, *, quick: bool, say: Any) -> list[Row]:
-            say(name)
-            asked.append((name, device, quick))
-            return list(rows)
-
-        monkeypatch.setattr(bench, f"bench_{name}", measure)
-
-    step = Row("a step", "s per step", 0.002, {"dense": 0.04, "Bert": 3.0}, 0.001, "matrices", aim="fast", met=True)
-    measuring("sandbox", step, Row("memory", "GB", 0.5, aim="little", met=False))
-    measuring("language", Row("fit", "CPU s", 3.14159))
-    measuring("pretraining")
-    measuring("sweep")
-    assert bench_command.command() == 0
-    assert asked == [(name, "cpu", False) for name in ("sandbox", "language", "pretraining", "sweep")]
-    shown = capsys.readouterr().out
-    assert shown.startswith("topicscope bench (cpu, one thread per process)")
-    heading, first, second, memory, fit = cells(shown)
-    assert heading == ["what", "ours", "plain way", "times faster", "floor", "over floor", "aim", "met"]
-    assert first == ["a step", "2 ms per step", "dense: 40 ms", "20.0", "1 ms (matrices)", "2", "fast", "yes"]
-    assert second == ["", "", "Bert: 3 s", "1,500.0", "", "", "", ""]
-    assert memory == ["memory", "0.50 GB", "", "", "", "", "little", "no"]
-    assert fit == ["fit", "3.14 CPU s", "", "", "", "", "", ""]
-    lines = [line for line in shown.splitlines() if line.startswith("│")]
-    assert "│ a step │ " in lines[0]  # texts stand left, numbers right
-    assert " 2 ms per step │ dense: 40 ms │" in lines[0]
-    asked.clear()
-    assert bench_command.command(part="language", quick=True, as_json=True) == 0
-    assert asked == [("language", "cpu", True)]
-    printed = json.loads(capsys.readouterr().out)
-    assert (printed["device"], printed["quick"]) == ("cpu", True)
-    assert [row["name"] for row in printed["rows"]] == ["fit"]
 
 
 def run_of(seed: int, **facts: Any) -> Any:

@@ -50,8 +50,7 @@ def test_every_end_has_one_line_and_a_code(
     def fails(**_: Any) -> int:
         raise error
 
-    monkeypatch.setattr(main, "app", fails)
-    monkeypatch.setattr(main, "register", lambda: None)
+    monkeypatch.setattr(main, "application", lambda: fails)
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == code
@@ -105,8 +104,6 @@ def test_out_is_checked_before_everything_else(
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["topicscope", *command, "--out", out])
-    for registered in ("registered_commands", "registered_groups"):
-        monkeypatch.setattr(main.app, registered, [])
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == 2

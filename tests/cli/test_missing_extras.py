@@ -21,7 +21,6 @@ from topicscope.cli import main
 ends = []
 for command in json.loads(sys.argv[2]):
     sys.argv = ["topicscope", *command]
-    main.app.registered_commands, main.app.registered_groups = [], []
     with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
         try:
             main.main()

@@ -80,7 +80,7 @@ def why_not(command: Command) -> str:
     if name == "explore":
         return "serves pages until it is stopped (tests/explorer)"
     if name == "bench":
-        return "measures speed for minutes (tests/cli)"
+        return "measures speed for minutes (tests/tools)"
     if name == "reproduce":
         ids = [word for word in rest if word in EXPERIMENTS]
         seconds = sum(EXPERIMENTS[word].seconds for word in ids or EXPERIMENTS)

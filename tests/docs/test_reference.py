@@ -13,7 +13,6 @@ from tools.reference.notebooks import NOTEBOOKS, notebook_pages
 from tools.reference.paper_sources import SOURCES, WITHOUT_EXPERIMENT
 
 from tests.docs.pages import DOCS, ROOT
-from topicscope.cli import main
 from topicscope.paper.registry import EXPERIMENTS, NOT_IN_REFERENCE
 
 STORED = paper_map.stored()
@@ -44,12 +43,6 @@ def test_options_have_the_defaults_of_the_commands() -> None:
     assert "| `corpus` | none: yours to give |" in pages["probe.md"]
     theorem2 = pages["theory.md"].split("## theorem2")[1]
     assert "| `--p-mask` | `NUMBER` | p_m, share of positions that are masked. Default: `0.15`. |" in theorem2
-
-
-def test_making_the_reference_leaves_the_commands_as_they_were() -> None:
-    before = list(main.app.registered_commands)
-    commands.commands()
-    assert main.app.registered_commands == before
 
 
 @pytest.mark.parametrize("door", api.DOORS)

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.explorer.serving import explorer, start
-from topicscope.explorer.addresses import Addresses
-from topicscope.explorer.guard import new_token
+from topicscope.explorer.server import Addresses, new_token
 
 TOKEN = new_token()
 

@@ -17,8 +17,8 @@ from tests.browser import complaints, needs_browser, opened, script
 from tests.explorer.in_browser import click_point, drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served
 from tests.waiting import wait_until
-from topicscope.explorer import maps_room
-from topicscope.explorer.maps_room import Prediction
+from topicscope.explorer import results_rooms
+from topicscope.explorer.results_rooms import Prediction
 from topicscope.ground import InputError
 from topicscope.measure import PHASES
 from topicscope.sweeps import build_grid, read_sweep, sweep
@@ -214,11 +214,11 @@ def test_bad_questions_get_one_line(served: Served) -> None:
 
 
 def test_predictions_for_which_nobody_asks_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps_room, "PATIENCE", -1.0)
+    monkeypatch.setattr(results_rooms, "PATIENCE", -1.0)
     given_up = Prediction([RunConfig.of(BASE).as_dict()])
     while not given_up.given_up:
         assert given_up.rows is None
-    monkeypatch.setattr(maps_room, "PATIENCE", 600.0)
+    monkeypatch.setattr(results_rooms, "PATIENCE", 600.0)
     assert wait_until(lambda: given_up.as_dict()["rows"])  # who asks again gets it
 
 

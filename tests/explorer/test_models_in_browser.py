@@ -237,7 +237,7 @@ def test_topics_that_are_a_link_to_elsewhere_are_not_read(space: Path, tmp_path:
     """A probe's folder whose topics were replaced by a link."""
     import shutil
 
-    from topicscope.explorer.models_room import fitted
+    from topicscope.explorer.results_rooms import fitted
 
     shutil.copytree(space / "single", tmp_path / "runs" / "single")
     (place,) = Workspace(tmp_path / "runs").places()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.language.samples import corpus_file, model_folder
-from topicscope.explorer.models_room import models_view, topics_of_word
+from topicscope.explorer.results_rooms import models_view, topics_of_word
 from topicscope.explorer.workspace import Place, Workspace
 from topicscope.ground import InputError, load_settings
 from topicscope.language import ProbeConfig, Topics, probe

@@ -15,7 +15,7 @@ import typer
 from tests.command import error_line, topicscope
 from tests.explorer.serving import Served, explorer, start
 from topicscope.cli import theory
-from topicscope.cli.explore import ASKED
+from topicscope.cli.results import ASKED
 from topicscope.explorer.server import bound, names_of_machine
 from topicscope.ground import InputError
 

@@ -53,8 +53,8 @@ def test_bad_settings_are_one_line_and_change_nothing() -> None:
 
 def test_without_anywidget_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "topicscope.explorer.theory_bench", raising=False)
-    monkeypatch.delitem(sys.modules, "topicscope.report.notebook", raising=False)
-    monkeypatch.delattr("topicscope.report.NotebookView", raising=False)
+    monkeypatch.delitem(sys.modules, "topicscope.pages.notebook", raising=False)
+    monkeypatch.delattr("topicscope.pages.NotebookView", raising=False)
     monkeypatch.setitem(sys.modules, "anywidget", None)
     install = r"needs anywidget, which is not installed: pip install 'topicscope\[notebook\]'"
     with pytest.raises(InputError, match=install):

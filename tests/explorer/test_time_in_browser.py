@@ -14,7 +14,7 @@ from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served
 from tests.pretraining import small
-from topicscope.explorer.time_room import course, some_steps
+from topicscope.explorer.results_rooms import saved_steps, some_steps
 from topicscope.explorer.workspace import Workspace
 from topicscope.measure import read_timeline
 from topicscope.pretraining import PretrainRun, layer_names, pretrain, read_pretrain
@@ -193,11 +193,11 @@ def test_several_runs_in_one_folder_are_named(tmp_path: Path) -> None:
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
     several = [place for place in Workspace(tmp_path / "runs").places() if place.several]
     with pytest.raises(ValueError, match="holds several runs"):
-        course(several[0])
+        saved_steps(several[0])
 
 
 def test_runs_that_were_trained_together_are_there_one_by_one(tmp_path: Path) -> None:
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
     alone = {place.name: place for place in Workspace(tmp_path / "runs").places() if not place.several}
     assert sorted(alone) == ["two/run-000", "two/run-001"]
-    assert course(alone["two/run-001"]).result.config.seed == 1
+    assert saved_steps(alone["two/run-001"]).result.config.seed == 1

@@ -6,7 +6,7 @@ import io
 import zipfile
 
 from topicscope.explorer.views import View
-from topicscope.figures import Figure, Lines, Section, Series
+from topicscope.pages import Figure, Lines, Section, Series
 
 
 def view(panels: int) -> View:

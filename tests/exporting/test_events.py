@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topicscope.exporting import event_file
-from topicscope.exporting.events import checksum, record, tag, varint
+from topicscope.exporting.targets import checksum, record, tag, varint
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:

@@ -206,7 +206,7 @@ def test_what_has_no_curves_says_so(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_what_was_written(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    from topicscope.cli.export import command
+    from topicscope.cli.results import export as command
 
     assert command(folder, "parquet", tmp_path / "t.parquet", as_json=True) == 0
     printed = json.loads(capsys.readouterr().out)

@@ -115,9 +115,7 @@ def options(command: str) -> tuple[Option, ...]:
     """The options of a command, by its signature."""
     from topicscope.cli import main, theory
 
-    if not main.app.registered_commands:
-        main.register()
-    registered = [*main.app.registered_commands, *theory.app.registered_commands]
+    registered = [*main.application().registered_commands, *theory.app.registered_commands]
     wanted = command.rsplit(" ", 1)[-1]
     callback: Any = next(one.callback for one in registered if one.name == wanted)
     hints = getattr(callback, "__annotations__", {})

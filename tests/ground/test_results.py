@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from topicscope.figures import Figure, Lines, Section, Series
 from topicscope.ground import InputError, Kind, Result, arrow_table, open_folder, read_finished
+from topicscope.pages import Figure, Lines, Section, Series
 
 NOTE = Kind("note", 1, resumes="always")
 

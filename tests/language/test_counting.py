@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from topicscope.language.counting import STRETCH, joint_counts, spread_of, top_pairs
+from topicscope.language.vocabulary import STRETCH, joint_counts, spread_of, top_pairs
 
 
 def test_rare_words_are_looked_at_where_they_may_count() -> None:

@@ -26,9 +26,9 @@ from topicscope.language import (
 from topicscope.language.attention import DocumentSums
 from topicscope.language.documents import document_losses
 from topicscope.language.losses import position_losses
+from topicscope.language.models import load_weights
 from topicscope.language.probe_rows import LOSS_TOKENS
 from topicscope.language.vocabulary import windows
-from topicscope.language.weights import load_weights
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 

@@ -20,7 +20,6 @@ from tests.language import tiny
 from tests.language.samples import assignment, corpus_file, model_folder, texts
 from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
-from topicscope.figures.documents import marked_text, measured_at
 from topicscope.ground import Stream, generator
 from topicscope.language import (
     HeadRow,
@@ -32,8 +31,8 @@ from topicscope.language import (
     read_probe,
     whole_words,
 )
-from topicscope.language.attention import TopicRelation
-from topicscope.language.documents import DocumentSums, Pieces, chosen_documents, pooled, ranked_heads, visible
+from topicscope.language.attention import DocumentSums, TopicRelation
+from topicscope.language.documents import Pieces, chosen_documents, pooled, ranked_heads, visible
 from topicscope.language.probe_rows import (
     DocumentRow,
     Piece,
@@ -43,6 +42,7 @@ from topicscope.language.probe_rows import (
     encoded_links,
 )
 from topicscope.language.vocabulary import windows
+from topicscope.pages.documents import marked_text, measured_at
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 
@@ -180,7 +180,7 @@ def test_a_corpus_cannot_turn_the_direction_of_a_page() -> None:
     pieces = Pieces.of(loaded, vocabulary, "bread \u202e\u2067 butter \u202eboat").texts
     assert not any(c in "\u202e\u2067" for pair in pieces for part in pair for c in part)
     assert any("\ufffd" in before for before, _ in pieces)
-    style = resources.files("topicscope.report") / "static" / "style.css"
+    style = resources.files("topicscope.pages") / "static" / "style.css"
     assert ".pieces span { cursor: pointer; unicode-bidi: isolate; }" in style.read_text()
 
 

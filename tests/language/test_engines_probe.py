@@ -26,7 +26,6 @@ from topicscope.language import (
     ProbeConfig,
     attention as attention_module,
     checked,
-    counting as counting_module,
     find_snapshots,
     fit_topics,
     load_model,
@@ -34,9 +33,10 @@ from topicscope.language import (
     probe_model,
     probe_point,
     timeline_of,
+    vocabulary as counting_module,
     whole_words,
 )
-from topicscope.language.counting import STRETCH, top_pairs, word_documents
+from topicscope.language.vocabulary import STRETCH, top_pairs, word_documents
 
 MEASUREMENT = Measurement(thresholds=[THETA], topics_per_word=["one", "many"], bootstrap=20, shuffles=50)
 

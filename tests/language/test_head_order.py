@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topicscope.figures import head_table
 from topicscope.language import Probe
-from topicscope.language.probe_rows import Grade, HeadRow
+from topicscope.language.probe_rows import CONTROLS, Answer, Check, CheckRow, Grade, HeadRow, ModelVerdict
 from topicscope.language.probes import heads_sentence
-from topicscope.language.verdicts import CONTROLS, Answer, Check, CheckRow, ModelVerdict, best
+from topicscope.language.verdicts import best
 from topicscope.measure import Effect
+from topicscope.pages import head_table
 
 
 def head(layer: int, number: int, difference: float, p: float | None, threshold: float = 0.001) -> HeadRow:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from topicscope.figures import Lines, sections
 
 from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, model_folder
 from tests.language.test_labels import NAMES, labelled, lines
-from topicscope.figures import Lines, sections
 from topicscope.language import (
     LabelRow,
     LoadedModel,

@@ -10,8 +10,8 @@ import pytest
 from tests.language import tiny
 from tests.language.samples import assignment, texts
 from topicscope.language import Topics, fit_topics, whole_words
-from topicscope.language.counting import word_documents
 from topicscope.language.state_probing import SHUFFLES, bags_of_words, mixture_of, targets_of
+from topicscope.language.vocabulary import word_documents
 from topicscope.measure import folded_in, ridge_scores
 
 VOCABULARY = whole_words(tiny.tokenizer("wordpiece"))

@@ -20,8 +20,7 @@ from pyarrow import parquet
 from tests.language.test_corpora import PACKERS
 from topicscope import InputError
 from topicscope.language import Corpus
-from topicscope.language.lines import MOST_LINE, PEEK
-from topicscope.language.readers import kind_of
+from topicscope.language.readers import MOST_LINE, PEEK, kind_of
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from topicscope.language import (
     whole_words,
 )
 from topicscope.language.topic_fits import Sampler, judged
-from topicscope.language.topic_quality import quality_of
+from topicscope.language.topics import quality_of
 from topicscope.measure import coherence, diversity
 
 GOOD = TopicQuality(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from topicscope import InputError, RunConfig, Topics, topic_world, train
-from topicscope.language import TopicFit, topic_worlds
+from topicscope.language import TopicFit, topic_fits
 from topicscope.theory import optimum
 
 
@@ -92,7 +92,7 @@ def test_topics_without_kept_words_are_left_out_and_said() -> None:
 
 
 def test_documents_are_spread_over_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_worlds, "MOST_MIXTURES", 4)
+    monkeypatch.setattr(topic_fits, "MOST_MIXTURES", 4)
     whole = topic_world(fitted(), 99).settings["documents"]["proportions"]
     np.testing.assert_allclose(whole, fitted().document_topics[[0, 13, 26, 39]], atol=1e-6)
 
@@ -103,7 +103,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         topic_world(empty)
     with pytest.raises(InputError, match="words = 0"):
         topic_world(fitted(), 0)
-    monkeypatch.setattr(topic_worlds, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(topic_fits, "MOST_NUMBERS", 100)
     with pytest.raises(InputError, match="keep fewer words"):
         topic_world(fitted())
 

@@ -16,8 +16,8 @@ from tests.language.samples import assert_same, texts
 from topicscope import InputError
 from topicscope.ground import file_digest, write_tensors
 from topicscope.language import BACKENDS, TopicFit, Topics, assign, fit_topics, given_topics, whole_words
-from topicscope.language.counting import STRETCH, top_pairs
-from topicscope.language.topic_files import ARRAYS
+from topicscope.language.topics import ARRAYS
+from topicscope.language.vocabulary import STRETCH, top_pairs
 
 
 @pytest.fixture(scope="module")

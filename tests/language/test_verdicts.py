@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from topicscope.language import CooccurrenceRow, HeadRow, Measured, Measurement, PairContrast, ProbeRow, verdict_of
-from topicscope.language.probe_rows import place, topical_heads
-from topicscope.language.verdicts import Answer, CheckRow, ModelVerdict, chance, cooccurrence, frequency, fresh_weights
+from topicscope.language.probe_rows import Answer, CheckRow, ModelVerdict, place, topical_heads
+from topicscope.language.verdicts import chance, cooccurrence, frequency, fresh_weights
 from topicscope.measure import Effect, Matched
 
 SURE = (0.08, 0.12)  # an interval above zero

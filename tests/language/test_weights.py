@@ -12,7 +12,7 @@ from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope.language import load_model
 from topicscope.language.forward import attention_of
-from topicscope.language.weights import counted, unused
+from topicscope.language.models import counted, unused
 
 
 def test_weights_in_parts_are_read(tmp_path: Path) -> None:

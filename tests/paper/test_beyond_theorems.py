@@ -9,7 +9,7 @@ import pytest
 
 from tests.paper import samples_worlds as worlds
 from tests.paper.samples import judged
-from topicscope.figures import Lines, Points
+from topicscope.pages import Lines, Points
 from topicscope.paper import finite_length, flows, relaxed_worlds, topic_order
 from topicscope.paper.coarse_to_fine import best_value, contrasts, world_of
 from topicscope.theory import force_formula, score_force

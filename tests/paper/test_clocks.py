@@ -11,7 +11,7 @@ import pytest
 
 from tests.paper import samples_clocks as samples
 from tests.paper.samples import judged
-from topicscope.figures import Lines
+from topicscope.pages import Lines
 from topicscope.paper import adam_clocks, mask_first, small_start
 from topicscope.paper.stage_flows import World
 from topicscope.theory import tied_start, topic_contrasts, word_tables

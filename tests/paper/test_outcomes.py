@@ -14,8 +14,8 @@ from tests.paper import (
 )
 from tests.paper.samples import GOOD, judged
 from tests.paper.samples_blocks import HALF
-from topicscope.figures import Heat, Lines, Points
 from topicscope.measure import AttentionMeans
+from topicscope.pages import Heat, Lines, Points
 from topicscope.paper import EXPERIMENTS, figure1, figure4, figure4_curves
 from topicscope.paper.blocks import Blocks, WordMatrix
 

@@ -13,8 +13,8 @@ import torch
 from tests.paper.samples import judged
 from tests.paper.samples_models import effect, small_bert
 from topicscope import language
-from topicscope.figures import Lines
 from topicscope.ground import one_thread
+from topicscope.pages import Lines
 from topicscope.paper import Context, pipeline
 from topicscope.paper.made_up import SPECIAL, build_tokenizer, sample_texts, word_lists
 

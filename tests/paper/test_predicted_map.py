@@ -8,8 +8,8 @@ import pytest
 
 from tests.paper import samples_stages as stages
 from tests.paper.samples import judged
-from topicscope.figures import Map
 from topicscope.measure import NOT_COVERED
+from topicscope.pages import Map
 from topicscope.paper.predicted_map import Cell, Law, Shares, cells, crosses, why
 from topicscope.paper.stage_findings import LOSS, LR, SCALE
 from topicscope.paper.two_stage import Found, Swept

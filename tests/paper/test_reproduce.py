@@ -14,9 +14,9 @@ import pytest
 from tests.paper import samples
 from tests.paper.samples_theory import grids
 from topicscope import InputError, read
-from topicscope.figures import Figure, Verdict
 from topicscope.ground import EngineError, read_about
 from topicscope.ground.files import sealed, unsealed
+from topicscope.pages import Figure, Verdict
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.outcome_files import FORMAT, REPRODUCE, outcome_path, read_outcome
 from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER

@@ -10,7 +10,7 @@ import pytest
 
 from tests.paper import samples_law as samples
 from tests.paper.samples import judged
-from topicscope.figures import Lines
+from topicscope.pages import Lines
 from topicscope.paper import Context, no_correct_words, one_topic, sgd_second_stage, stage_flows, stage_law
 from topicscope.paper.stage_flows import WORLDS, FirstStage, Halves, StageFlow, World, key_law, stage_flow
 from topicscope.theory import Course, Setting, first_stage_rates

@@ -15,7 +15,7 @@ from tests.paper import (
 )
 from tests.paper.samples import judged
 from tests.paper.samples_blocks import HALF
-from topicscope.figures import Heat, Lines, Points
+from topicscope.pages import Heat, Lines, Points
 from topicscope.paper import theorem2
 from topicscope.paper.experiment import Context
 from topicscope.paper.relaxed_worlds import Pattern

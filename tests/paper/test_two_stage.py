@@ -12,8 +12,8 @@ from tests.paper import samples_stages as stages
 from tests.paper.samples import judged
 from tests.paper.short_training import REFERENCE
 from topicscope import sweeps
-from topicscope.figures import Map
 from topicscope.measure import PHASES
+from topicscope.pages import Map
 from topicscope.paper import predicted_map, stage_findings as findings, two_stage as module
 from topicscope.paper.experiment import Context
 from topicscope.paper.stage_findings import LR, SCALE

@@ -11,7 +11,7 @@ import numpy as np
 from tests.language import tiny
 from topicscope.ground import Progress
 from topicscope.pretraining import PretrainConfig, PretrainResults, PretrainRun, stages_by_layer, train_tokenizer
-from topicscope.pretraining.layers import FIGURES
+from topicscope.pretraining.results import FIGURES
 
 LENGTH = 24
 

@@ -15,7 +15,7 @@ from tests.pretraining.test_loop import OneOf, loop_of
 from topicscope import InputError
 from topicscope.ground import Stream, torch_seed
 from topicscope.pretraining import MaskedLoss, build_model, build_optimizer
-from topicscope.pretraining.batches import micro_batch
+from topicscope.pretraining.loop import micro_batch
 
 
 def test_two_processes_have_the_micro_batches_of_one() -> None:

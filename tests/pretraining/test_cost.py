@@ -10,8 +10,7 @@ import pytest
 from tests.pretraining import small
 from topicscope import InputError
 from topicscope.pretraining import PretrainConfig, build_model, cost_of, pretrain
-from topicscope.pretraining.config import Shape
-from topicscope.pretraining.cost import parameters, settings_that_cost
+from topicscope.pretraining.config import Shape, parameters, settings_that_cost
 
 
 @pytest.mark.parametrize("architecture", ["bert", "roberta", "albert", "electra", "bart"])

@@ -19,7 +19,7 @@ from topicscope.language import Corpus
 from topicscope.pretraining import MaskedLoss, cost_of, pretrain
 from topicscope.pretraining.config import Masking
 from topicscope.pretraining.data import Rows, is_held_out
-from topicscope.pretraining.held_out import HeldOutLoss
+from topicscope.pretraining.loop import HeldOutLoss
 from topicscope.pretraining.model import Masker
 
 SHARE = 0.05

@@ -17,8 +17,8 @@ from topicscope import InputError
 from topicscope.ground import Stream, read_metrics, torch_seed, write_tensors
 from topicscope.pretraining import Loop, PretrainConfig, accelerated, loop as loops, model as models
 from topicscope.pretraining.data import Rows
+from topicscope.pretraining.loop import build_optimizer
 from topicscope.pretraining.model import Masker, build_model
-from topicscope.pretraining.optimisers import build_optimizer
 
 
 class OneOf:

@@ -13,6 +13,7 @@ from tests.pretraining import small
 from topicscope import InputError
 from topicscope.pretraining.config import Masking, Shape
 from topicscope.pretraining.data import Rows
+from topicscope.pretraining.loop import build_optimizer
 from topicscope.pretraining.model import (
     MaskedLoss,
     Masker,
@@ -21,7 +22,6 @@ from topicscope.pretraining.model import (
     build_model,
     library_config,
 )
-from topicscope.pretraining.optimisers import build_optimizer
 
 ARCHITECTURES = ("bert", "roberta", "albert", "electra", "bart")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from topicscope import RunConfig, train
-from topicscope.figures import Lines, sections
 from topicscope.ground import InputError, merged
 from topicscope.model import initial
+from topicscope.pages import Lines, sections
 from topicscope.theory import dynamics, optimum
 from topicscope.training import predicted_norms, prediction_or_none
 

@@ -25,11 +25,9 @@ DOORS = {
     "topicscope.sweeps": "",
     "topicscope.measure": "",
     "topicscope.paper": "",
-    "topicscope.figures": "For contributors who add a result, a figure or a page.",
-    "topicscope.report": "For contributors who add a result, a figure or a page.",
+    "topicscope.pages": "For contributors who add a result, a figure or a page.",
     "topicscope.exporting": "",
     "topicscope.explorer": "For contributors who add a view to the explorer.",
-    "topicscope.bench": "For contributors who measure speed.",
     "topicscope.ground": "For contributors: what all other packages build on.",
 }
 SHOWN = 60  # characters of a constant's value

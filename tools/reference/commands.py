@@ -31,13 +31,7 @@ BOLD = re.compile(r"\[/?bold\]")
 
 def commands() -> dict[tuple[str, ...], Any]:
     """Every command by its words, ("theory", "theorem2") for one of a group; () is `topicscope` itself."""
-    app = main.app
-    before = list(app.registered_commands), list(app.registered_groups)
-    main.register()
-    try:
-        return dict(walk((), typer.main.get_command(app)))
-    finally:  # `register` adds to what is there: whoever calls it next starts from where we did
-        app.registered_commands[:], app.registered_groups[:] = before
+    return dict(walk((), typer.main.get_command(main.application())))
 
 
 def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ...], Any]]:

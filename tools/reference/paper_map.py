@@ -12,7 +12,6 @@ from typing import Any
 
 from tools.reference.commands import cell, escaped
 from tools.reference.paper_sources import SOURCES, WITHOUT_EXPERIMENT, Source
-
 from topicscope.paper import EXPERIMENTS, verdict_name
 
 DOCS = Path(__file__).parents[2] / "docs"

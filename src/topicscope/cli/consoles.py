@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import figures, report
+from topicscope import pages
 from topicscope.ground import Result, folders, read_about, shown
 
 WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
@@ -73,7 +73,7 @@ def table(*headings: str | Column, **options: Any) -> Table:
     return Table(*columns, **options)
 
 
-def print_tables(tables: Iterable[figures.TableData]) -> None:
+def print_tables(tables: Iterable[pages.TableData]) -> None:
     for data in tables:
         printed = table(*data.columns, title=data.title, title_justify="left")
         for row in data.rows:
@@ -81,7 +81,7 @@ def print_tables(tables: Iterable[figures.TableData]) -> None:
         results().print(printed)
 
 
-def finish(result: Any, out: Path | None, tables: Iterable[figures.TableData], *, as_json: bool) -> int:
+def finish(result: Any, out: Path | None, tables: Iterable[pages.TableData], *, as_json: bool) -> int:
     """JSON, or tables and the sentences of a result; and its page where it has a folder."""
     if as_json:
         print_json(result.as_dict())
@@ -111,7 +111,7 @@ def draw_result(result: Result, folder: Path, drawn: Collection[str] = frozenset
     if about is not None and last is not None:
         sections[last] = replace(sections[last], command=about.command)
     with folders.lock(folder):  # no other process may replace the folder meanwhile
-        report.write_report(folder, title_of(result, folder), "\n\n".join(result.intro()), sections, drawn)
+        pages.write_report(folder, title_of(result, folder), "\n\n".join(result.intro()), sections, drawn)
     main = [folder / "figures" / f"figure.{kind}" for kind in ("png", "svg")]
     return [*(path for path in main if path.exists()), folder / "report.html"]
 

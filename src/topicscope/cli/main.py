@@ -5,8 +5,10 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import typer
+import typer.core
 
 from topicscope.cli.options import UsageError, misuse
 from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
@@ -14,15 +16,6 @@ from topicscope.ground import EngineError, InputError, Interrupted, files, one_l
 INTERRUPTED = 130
 BARRED = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG)
 TRACEBACK = "TOPICSCOPE_TRACEBACK"  # set, a fault of topicscope's own is shown whole
-
-app = typer.Typer(
-    name="topicscope",
-    help="A laboratory for how transformers learn topic structure.",
-    invoke_without_command=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def _version(wanted: bool) -> None:
@@ -33,7 +26,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     context: typer.Context,
     version: bool = typer.Option(
@@ -44,9 +36,23 @@ def _root(
         typer.echo(context.get_help())
 
 
-def register() -> None:
+class TheoryGroup(typer.core.TyperGroup):
+    """Its commands are imported when they are asked for: they need SciPy, which takes long to import."""
+
+    @property
+    def commands(self) -> Any:
+        from topicscope.cli import theory
+
+        return typer.main.get_group(theory.app).commands
+
+    @commands.setter
+    def commands(self, _: Any) -> None:
+        """Nothing is registered beside those of the module."""
+
+
+def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import bench, explore, export, pretrain, reproduce, show, sweep, text, theory, train
+    from topicscope.cli import pretrain, reproduce, results, sweep, text, train
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
@@ -59,17 +65,28 @@ def register() -> None:
             "pretrain": pretrain.command,
         },
         "Results": {
-            "show": show.show,
-            "report": show.report,
-            "export": export.command,
-            "explore": explore.command,
-            "bench": bench.command,
+            "show": results.show,
+            "report": results.report,
+            "export": results.export,
+            "explore": results.explore,
+            "bench": results.bench,
         },
     }
+    app = typer.Typer(
+        name="topicscope",
+        help="A laboratory for how transformers learn topic structure.",
+        invoke_without_command=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        callback=_root,
+    )
     for panel, commands in panels.items():
         for name, command in commands.items():
             app.command(name=name, rich_help_panel=panel)(command)
-    app.add_typer(theory.app, name="theory", rich_help_panel="The paper")
+    theory = typer.Typer(help="The theorems for any setting: optima, bounds, landscapes, certificates.")
+    app.add_typer(theory, name="theory", cls=TheoryGroup, no_args_is_help=False, rich_help_panel="The paper")
+    return app
 
 
 def fail(message: str, code: int = 2) -> int:
@@ -80,8 +97,7 @@ def fail(message: str, code: int = 2) -> int:
 
 def main() -> None:
     try:
-        register()
-        code = app(prog_name="topicscope", standalone_mode=False)  # also as python -m topicscope
+        code = application()(prog_name="topicscope", standalone_mode=False)  # also as python -m topicscope
         sys.stdout.flush()  # where the reader of a pipe has gone, Python would find out only when it ends
     except InputError as error:
         code = fail(str(error))
@@ -127,7 +143,7 @@ def with_help(message: str, error: typer.BadParameter) -> str:
 
 def command_of(arguments: list[str]) -> str:
     """The command that is named before any option: 'topicscope theory theorem2'."""
-    path, group = ["topicscope"], typer.main.get_command(app)
+    path, group = ["topicscope"], typer.main.get_command(application())
     for word in arguments:
         commands = getattr(group, "commands", {})
         if word not in commands:

@@ -9,17 +9,20 @@ from typing import Annotated, Any, TypeVar, cast
 import pydantic
 import typer
 
+from topicscope import language
 from topicscope.ground import (
     ENGINES,
     FORCE_NEEDS_OUT,
     MOST_WORKERS,
     RESUME_NEEDS_OUT,
+    WIDEST,
     Config,
     Engine,
     InputError,
     Name,
     check_out,
     gather,
+    merged,
     open_engine,
     plain_words,
     refuse,
@@ -139,3 +142,37 @@ def run_configs(
     if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
         raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
     return stored(out)
+
+
+WORLD = "World"
+WorldFrom = Annotated[
+    Path | None, option("Take the topics and mixtures of a corpus: a folder of 'topicscope topics'.", WORLD)
+]
+KeptWords = Annotated[
+    int | None,
+    option("With --world-from: number of most probable words to keep (default 500).", WORLD, min=1, max=WIDEST),
+]
+
+
+def world_of(folder: Path | None, words: int | None) -> "language.TopicWorld | None":
+    """The world of a folder of topics, where one is named."""
+    refuse((words is not None and folder is None, "--words says how many words of --world-from are kept; give both"))
+    if folder is None:
+        return None
+    topics = language.Topics.load(folder)
+    return language.topic_world(topics) if words is None else language.topic_world(topics, words)
+
+
+def in_world(world: "language.TopicWorld | None", settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings on top of a world. A prior of their own takes the place of the corpus's mixtures, not of its lengths.
+
+    The kind 'infinite' is a length as well, and takes the place of both.
+    """
+    if world is None:
+        return dict(settings)
+    given, documents = dict(world.settings), settings.get("documents")
+    if isinstance(documents, Mapping) and "kind" in documents:
+        own = given.pop("documents")
+        if documents["kind"] != "infinite":
+            given["documents"] = {"length": own["length"]}
+    return merged(given, settings)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from topicscope import pretraining, report
+from topicscope import pages, pretraining
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -121,7 +121,7 @@ def command(
     sections = result.sections()
     if out is not None:
         with folders.lock(out):
-            report.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
+            pages.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
     if as_json:
         results = [run.results.as_dict() for run in several]
         consoles.print_json(results if isinstance(result, list) else results[0])

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import paper, report
+from topicscope import pages, paper
 from topicscope.cli import consoles
 from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
@@ -93,7 +93,7 @@ def reproduce(
     return 1 if lost else 0
 
 
-def print_outcome(name: str, outcome: paper.Outcome, seconds: float | None) -> None:
+def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
     words = consoles.coloured(paper.verdict_name(name, outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
@@ -106,17 +106,17 @@ class Page:
         self.folder = folder
         self.drawn: set[str] = set()  # experiments whose figures are drawn
 
-    def renew(self, reproduction: paper.Reproduction) -> None:
+    def renew(self, reproduction: "paper.Reproduction") -> None:
         """The folder is locked by this process meanwhile. Figures that were drawn once are not drawn again."""
         done = len(reproduction.outcomes)
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
         intro = "\n\n".join([so_far, *reproduction.intro()])
         sections = reproduction.sections()
-        report.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        pages.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
         self.drawn |= {section.title for section in sections}
 
 
-def print_table(reproduction: paper.Reproduction) -> None:
+def print_table(reproduction: "paper.Reproduction") -> None:
     """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
     wide, ids = consoles.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
     table = Table(

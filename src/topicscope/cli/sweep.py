@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicscope import figures, report, sweeps
+from topicscope import pages, sweeps
 from topicscope.cli import consoles
 from topicscope.cli.options import (
     OUTPUT,
@@ -121,7 +121,7 @@ def command(
     return 1 if result.counts["failed"] else 0
 
 
-def estimated(grid: sweeps.Grid, folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
+def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
     """What the grid would cost, from short trials."""
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
@@ -152,18 +152,18 @@ def plural(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def write(result: sweeps.Sweep) -> None:
+def write(result: "sweeps.Sweep") -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
     with folders.lock(result.folder):  # no other process may write to the folder meanwhile
         _write(result)
 
 
-def _write(result: sweeps.Sweep) -> None:
+def _write(result: "sweeps.Sweep") -> None:
     result.write_table()
     sections = result.sections()
     for figure in (figure for section in sections for figure in section.figures):
-        report.draw_figure(figure, result.folder)
+        pages.draw_figure(figure, result.folder)
     intro = "\n\n".join([*result.summary(), *result.meanings(), *(section.command for section in sections)])
-    report.write_sweep_page(
-        result.folder / "report.html", "topicscope sweep", intro, figures.point_map(result), result.curves()
+    pages.write_sweep_page(
+        result.folder / "report.html", "topicscope sweep", intro, pages.point_map(result), result.curves()
     )

@@ -14,10 +14,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from rich.table import Column, Table
 
-from topicscope import report, training
+from topicscope import pages, training
 from topicscope.cli import consoles
-from topicscope.cli.dynamics import command as stages_of_learning
-from topicscope.cli.optimum import command as optimum_in_any_world, is_run
+from topicscope.cli.optimum import dynamics_command, is_run, optimum_command
 from topicscope.cli.options import AsJson, Force, Option, Out, with_options
 from topicscope.ground import InputError, progress_shown
 from topicscope.theory import (
@@ -37,7 +36,7 @@ from topicscope.theory import (
 )
 from topicscope.world import read_matrix
 
-app = typer.Typer(help="The theorems for any setting: optima, bounds, landscapes, certificates.", no_args_is_help=False)
+app = typer.Typer()  # its help is said in main.py
 
 SETTING: dict[str, Any] = {
     "topics": Annotated[int, typer.Option(help="T, number of topics.")],
@@ -127,7 +126,7 @@ def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
     return 0
 
 
-def optimum_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
+def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     """The command of a first-stage theorem: its numbers, its matrix, and how far a given matrix is from it."""
     kind = get_type_hints(theorem)["return"]
     text = f"The {kind.given} to test: a .npy, .csv or .safetensors file, or the folder of a training run."
@@ -168,7 +167,7 @@ def check_world(given: str, setting: Setting, name: str) -> None:
         raise InputError(f"--{name}: the run in {given} has another world; add {' '.join(missing)}")
 
 
-def attention_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
+def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
     """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
 
     def run(setting: Setting, convention: Convention, as_json: bool) -> int:
@@ -221,7 +220,7 @@ def landscape(
 
 
 def draw_landscape(result: AttentionLandscape, folder: Path) -> None:
-    report.draw_figure(result.sections()[0].figures[0], folder)
+    pages.draw_figure(result.sections()[0].figures[0], folder)
 
 
 def verify(as_json: bool) -> int:
@@ -275,11 +274,11 @@ command(
     LANDSCAPE,
 )
 for optimum_theorem in OPTIMUM_THEOREMS:
-    optimum_command(optimum_theorem)
+    first_stage_command(optimum_theorem)
 for attention_theorem in ATTENTION_THEOREMS:
-    attention_command(attention_theorem)
-app.command(name="optimum")(optimum_in_any_world)
-app.command(name="dynamics")(stages_of_learning)
+    second_stage_command(attention_theorem)
+app.command(name="optimum")(optimum_command)
+app.command(name="dynamics")(dynamics_command)
 command(
     verify,
     "verify",

@@ -6,10 +6,25 @@ from typing import Annotated
 
 import typer
 
-from topicscope import figures, training
+from topicscope import pages, training
 from topicscope.cli import consoles
-from topicscope.cli.options import AsJson, Assignments, ConfigFile, Device, Force, Out, Resume, Yes, option, run_configs
-from topicscope.cli.worlds import WORLD, KeptWords, WorldFrom, in_world, world_of
+from topicscope.cli.options import (
+    WORLD,
+    AsJson,
+    Assignments,
+    ConfigFile,
+    Device,
+    Force,
+    KeptWords,
+    Out,
+    Resume,
+    WorldFrom,
+    Yes,
+    in_world,
+    option,
+    run_configs,
+    world_of,
+)
 from topicscope.ground import parsed, progress_shown, refuse
 from topicscope.world import PRIORS
 
@@ -126,7 +141,7 @@ def command(
     return 1 if diverged else 0
 
 
-def print_runs(runs: list[training.Run]) -> None:
+def print_runs(runs: "list[training.Run]") -> None:
     """A few runs side by side; of many one row each, with mean and spread below."""
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:
@@ -140,4 +155,4 @@ def print_runs(runs: list[training.Run]) -> None:
     for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
         numbers = [[v for one in facts if isinstance(v := one.get(column), float)] for column in columns]
         rows.append([name, *(consoles.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
-    consoles.print_tables([figures.TableData("topicscope train", ["seed", *columns], rows)])
+    consoles.print_tables([pages.TableData("topicscope train", ["seed", *columns], rows)])

@@ -2,11 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,32 +15,58 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from topicscope import figures, report, training
-from topicscope.explorer import maps_room, models_room, theory_room, time_room
-from topicscope.explorer.folder_views import read_again
+from topicscope import pages, training
+from topicscope.explorer import results_rooms, theory_room
 from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.paper_room import paper_view
-from topicscope.explorer.presets import PRESETS
-from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
-from topicscope.explorer.results_rooms import ResultsRooms
-from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, ROOMS, RUN_SETTINGS, first_things
-from topicscope.explorer.runs import Runs, settings_of
-from topicscope.explorer.views import FORMS, MEDIA, View
+from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS, first_things
+from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
+from topicscope.explorer.views import FORMS, MEDIA, View, read_again
 from topicscope.explorer.workspace import Place, Workspace, identity
-from topicscope.ground import InputError, files, flat, one_line, refuse, shown
+from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse, shown
 
 OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
-FOLDER_VIEWS: dict[str, Callable[[Place, Mapping[str, str]], View]] = {
-    "models": lambda place, query: models_room.models_view(place, whole_number(query.get("model"))),
-    "time": lambda place, query: time_room.time_view(place, whole_number(query.get("step"))),
-    "paper": lambda place, _: paper_view(place),
-}
-"""Views of one folder, which can be kept: by room, from the folder and what else the query says."""
-
 Answer = Callable[[str, Mapping[str, str]], Any]
 """What a command of `topicscope theory` prints with --json: its name, its options."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def answering(work: Callable[[Request], Any]) -> Handler:
+    """A handler whose work is done in a thread, beside which the server goes on answering. Text is HTML, data JSON."""
+
+    async def handler(request: Request) -> Response:
+        answer = await anyio.to_thread.run_sync(work, request)
+        if isinstance(answer, Response):
+            return answer
+        return HTMLResponse(answer) if isinstance(answer, str) else JSONResponse(answer)
+
+    return handler
+
+
+def acting(work: Callable[[dict[str, Any]], Any]) -> Handler:
+    """A handler of what a page sends. Only JSON is taken, which a form of another site cannot send."""
+
+    async def handler(request: Request) -> Response:
+        refuse((request.headers.get("content-type") != "application/json", "expected application/json"))
+        body = parse_json(await request.body(), "the request")
+        return JSONResponse(await anyio.to_thread.run_sync(work, body if isinstance(body, dict) else {}))
+
+    return handler
+
+
+def plain_query(request: Request) -> dict[str, str]:
+    """The query but for the token."""
+    return {name: text for name, text in request.query_params.items() if name != "token"}
+
+
+def whole_number(text: str | None) -> int | None:
+    """Of a query; None where it is not given."""
+    if text is None or text == "":
+        return None
+    refuse((not text.isdecimal() or len(text) > 12, "expected a whole number"))
+    return int(text)
 
 
 class Explorer:
@@ -48,170 +75,186 @@ class Explorer:
     def __init__(self, workspace: Workspace, answer: Answer, *, read_only: bool = False) -> None:
         self.workspace, self.answer = workspace, answer
         self.runs = Runs(workspace, read_only=read_only)
-        self.live = LiveRoom(self.runs)
-        self.folder_views = FOLDER_VIEWS | {
-            "live": lambda place, query: self.live.kept(place, whole_number(query.get("step")))
-        }
-        self.templates = report.environment(OWN)
+        self.live, self.paper = LiveRoom(self.runs), PaperRoom(self.runs)
+        self.templates = pages.environment(OWN)
 
     def end(self) -> None:
         """Ends the streams. Runs go on."""
         self.live.ending = True
 
     def routes(self) -> list[Route | Mount]:
-        shared = StaticFiles(directory=report.STATIC)
+        answers: dict[str, Callable[[Request], Any]] = {
+            "/": partial(self.page, "start"),
+            **{f"/{room}": partial(self.page, room) for room in ROOMS},
+            "/plotly.js": plotly_js,
+            "/api/folders": self.folders,
+            "/api/question": lambda _: theory_room.Question().as_dict(),  # what the controls say at first
+            "/api/theory/{name}": lambda request: self.answer(request.path_params["name"], plain_query(request)),
+            "/api/view/theory/{part}": theory_part,
+            "/api/maps/{id}": self.map_fragment,
+            "/api/maps/{id}/curves": self.map_curves,
+            "/api/maps/{id}/predicted": lambda request: results_rooms.prediction(self.place(request)).as_dict(),
+            "/api/presets": presets,
+            "/api/live/{id}/step/{step:int}": self.live_step,
+            "/api/keep/{kind}": self.kept_page,
+            "/api/keep/{kind}/{figure}.{format}": self.kept_figure,
+            "/api/models/{id}": self.model,
+            "/api/models/{id}/word": self.word,
+            "/api/time/{id}": self.steps,
+            "/api/time/{id}/step/{step:int}": self.moment,
+            "/api/paper": self.claims,
+            "/api/paper/run/{id}": lambda request: self.paper.state(request.path_params["id"]),
+        }
         return [
-            Route("/", self.page("start")),
-            *(Route(f"/{room}", self.page(room)) for room in ROOMS),
-            Route("/plotly.js", plotly_js),
-            Route("/api/folders", self.folders),
-            Route("/api/question", self.question),
-            Route("/api/theory/{name}", self.theory_answer),
-            Route("/api/view/theory/{part}", self.theory_part),
-            Route("/api/maps/{id}", self.map_fragment),
-            Route("/api/maps/{id}/curves", self.map_curves),
-            Route("/api/maps/{id}/predicted", self.map_predicted),
-            Route("/api/presets", self.presets),
-            Route("/api/runs", self.start_run, methods=["POST"]),
-            Route("/api/runs/{id}/{action}", self.change_run, methods=["POST"]),
+            Route("/api/runs", acting(self.start_run), methods=["POST"]),
+            Route("/api/runs/{id}/{action}", answering(self.change_run), methods=["POST"]),
+            Route("/api/paper/run", acting(self.run_claim), methods=["POST"]),
             Route("/api/live/events", self.live_events),
-            Route("/api/live/{id}/step/{step:int}", self.live_step),
-            Route("/api/keep/{kind}", self.kept_page),
-            Route("/api/keep/{kind}/{figure}.{format}", self.kept_figure),
-            *ResultsRooms(self.runs).routes(),
-            Mount("/static", shared),
+            *(Route(path, answering(work)) for path, work in answers.items()),
+            Mount("/static", StaticFiles(directory=pages.STATIC)),
             Mount("/explorer", StaticFiles(directory=OWN / "static")),
         ]
 
-    def page(self, room: str) -> Callable[[Request], Any]:
+    def place(self, request: Request) -> Place:
+        return self.workspace.find(request.path_params["id"])
+
+    def page(self, room: str, _: Request) -> str:
         """The page of a room; what it shows comes with the requests of its script."""
+        return self.templates.get_template("room.html.jinja").render(
+            room=room,
+            rooms=ROOMS,
+            controls=CONTROLS,
+            parts=theory_room.PARTS,
+            limits=theory_room.limits(),
+            things=first_things(),
+            style_marks=style_marks(),
+            settings=RUN_SETTINGS,
+            defaults=flat(training.RunConfig().as_dict()),
+            read_only=self.runs.read_only,
+            looking_at=LOOKING_AT.get(room, ""),
+            folders=[shown(folder) for folder in self.workspace.roots],
+            command=FILLED_BY.get(room, "").format(folder=shown(shlex.quote(str(self.workspace.home / "NAME")))),
+        )
 
-        async def answer(request: Request) -> Response:
-            html = self.templates.get_template("room.html.jinja").render(
-                room=room,
-                rooms=ROOMS,
-                controls=CONTROLS,
-                parts=theory_room.PARTS,
-                limits=theory_room.limits(),
-                things=first_things(),
-                style_marks=style_marks(),
-                settings=RUN_SETTINGS,
-                defaults=flat(training.RunConfig().as_dict()),
-                read_only=self.runs.read_only,
-                looking_at=LOOKING_AT.get(room, ""),
-                folders=[shown(folder) for folder in self.workspace.roots],
-                command=FILLED_BY.get(room, "").format(folder=shown(shlex.quote(str(self.workspace.home / "NAME")))),
-            )
-            return HTMLResponse(html)
+    def folders(self, _: Request) -> list[dict[str, Any]]:
+        return [place.as_dict() | {"state": self.runs.state_of(place)} for place in self.workspace.places()]
 
-        return answer
-
-    async def folders(self, _: Request) -> Response:
-        places = await in_thread(self.workspace.places)
-        return JSONResponse([place.as_dict() | {"state": self.runs.state_of(place)} for place in places])
-
-    async def question(self, _: Request) -> Response:
-        """What the controls of theory say at first."""
-        return JSONResponse(theory_room.Question().as_dict())
-
-    async def theory_answer(self, request: Request) -> Response:
-        """The JSON of the command of the same name."""
-        query = plain_query(request)
-        return JSONResponse(await in_thread(partial(self.answer, request.path_params["name"], query)))
-
-    async def theory_part(self, request: Request) -> Response:
-        part = request.path_params["part"]
-        if part not in theory_room.PARTS:
-            raise InputError(f"no such part of this page; expected one of: {', '.join(theory_room.PARTS)}")
-        asked = theory_room.question(plain_query(request))
-        return HTMLResponse(await in_thread(lambda: theory_room.part_view(part, asked).fragment()))
-
-    async def map_fragment(self, request: Request) -> Response:
+    def map_fragment(self, request: Request) -> str:
         """All points of a sweep, without their curves, and what the query has chosen of them."""
-        sweep = await in_thread(partial(self.sweep, request.path_params["id"]))
-        chosen = maps_room.chosen(sweep, plain_query(request))
-        return HTMLResponse(await in_thread(lambda: report.map_html(figures.point_map(sweep), chosen)))
+        sweep = self.sweep(request)
+        return pages.map_html(pages.point_map(sweep), results_rooms.chosen(sweep, plain_query(request)))
 
-    async def map_curves(self, request: Request) -> Response:
+    def map_curves(self, request: Request) -> dict[str, dict[str, str]]:
         """The curves of some points, by their numbers."""
         asked = map(whole_number, plain_query(request).get("rows", "").split(","))
         rows = [number for number in asked if number is not None]
+        sweep = self.sweep(request)
+        return pages.curves_of_rows(pages.point_map(sweep), sweep.curves_of, rows)
 
-        def answer() -> dict[str, dict[str, str]]:
-            sweep = self.sweep(request.path_params["id"])
-            return report.curves_of_rows(figures.point_map(sweep), sweep.curves_of, rows)
-
-        return JSONResponse(await in_thread(answer))
-
-    async def map_predicted(self, request: Request) -> Response:
-        """What is predicted for the points, as far as it is worked out."""
-        place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
-        return JSONResponse(await in_thread(lambda: maps_room.prediction(place).as_dict()))
-
-    def sweep(self, folder: str) -> Any:
-        place = self.workspace.find(folder)
+    def sweep(self, request: Request) -> Any:
+        place = self.place(request)
         refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
         return read_again(place)
 
-    async def presets(self, request: Request) -> Response:
-        """Settings by the paper's names; and those of a question of theory, where the query has one."""
-        given = {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in PRESETS.items()}
-        if asked := plain_query(request):
-            settings = flat(theory_room.question(asked).run)
-            given["from theory"] = {"what": "The setting of the theory page.", "settings": settings}
-        return JSONResponse(given)
-
-    async def start_run(self, request: Request) -> Response:
-        body = await json_body(request)
+    def start_run(self, body: dict[str, Any]) -> dict[str, str]:
         settings, name, more = body.get("settings"), body.get("name", ""), body.get("more", "")
         if not isinstance(settings, dict) or not isinstance(name, str) or not isinstance(more, str):
             raise InputError("expected settings and a name")
         self.runs.check_allowed()
-        folder = await in_thread(lambda: self.runs.start(settings | settings_of(more), name))
-        await in_thread(partial(self.runs.wait_until_there, folder, 5.0))
-        return JSONResponse({"id": identity(folder), "name": folder.name})
+        folder = self.runs.start(settings | settings_of(more), name)
+        self.runs.wait_until_there(folder, 5.0)
+        return {"id": identity(folder), "name": folder.name}
 
-    async def change_run(self, request: Request) -> Response:
-        place = await in_thread(partial(self.workspace.find, request.path_params["id"]))
+    def change_run(self, request: Request) -> dict[str, str]:
+        place = self.place(request)
         actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
         action = actions.get(request.path_params["action"])
         if action is None:
             raise InputError(f"expected one of: {', '.join(actions)}")
-        await in_thread(partial(action, place))
-        return JSONResponse({"id": place.id})
+        action(place)
+        return {"id": place.id}
 
     async def live_events(self, request: Request) -> Response:
         runs = list(dict.fromkeys(request.query_params.getlist("id")))
         return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
-    async def live_step(self, request: Request) -> Response:
-        run, step = (request.path_params[name] for name in ("id", "step"))
-        return HTMLResponse(await in_thread(lambda: self.live.at_step(self.workspace.find(run), step).fragment()))
+    def live_step(self, request: Request) -> str:
+        return self.live.at_step(self.place(request), request.path_params["step"]).fragment()
 
-    async def kept_page(self, request: Request) -> Response:
+    def model(self, request: Request) -> dict[str, Any]:
+        """A folder's sections; of a probe also its models, and of one of them alone."""
+        query, place = plain_query(request), self.place(request)
+        view = results_rooms.models_view(place, whole_number(query.get("model")))
+        html = view.fragment("beside-" if "beside" in query else "")
+        return {"html": html, "intro": view.intro, "models": results_rooms.model_names(place)}
+
+    def word(self, request: Request) -> dict[str, Any]:
+        query = plain_query(request)
+        word, model = query.get("word", ""), whole_number(query.get("model"))
+        refuse((not word.strip(), "type a word to search for"))
+        return results_rooms.topics_of_word(self.place(request), word, model)
+
+    def steps(self, request: Request) -> dict[str, Any]:
+        saved = results_rooms.saved_steps(self.place(request))
+        return {"steps": saved.steps, "note": saved.note}
+
+    def moment(self, request: Request) -> str:
+        return results_rooms.time_view(self.place(request), request.path_params["step"]).fragment()
+
+    def claims(self, request: Request) -> dict[str, Any]:
+        folder = plain_query(request).get("id", "")
+        return self.paper.claims(self.workspace.find(folder) if folder else None)
+
+    def run_claim(self, body: dict[str, Any]) -> dict[str, str]:
+        name, folder = body.get("name"), body.get("id", "")
+        if not isinstance(name, str) or not isinstance(folder, str):
+            raise InputError("expected the name of a claim, and a folder or none")
+        return self.paper.run(name, self.workspace.find(folder) if folder else None)
+
+    def kept_page(self, request: Request) -> Response:
         """The view as one file to keep."""
         kind = request.path_params["kind"]
-        view = await in_thread(partial(self.view, kind, plain_query(request)))
         headers = {"content-disposition": f'attachment; filename="topicscope-{kind}.html"'}
-        return HTMLResponse(await in_thread(view.page), headers=headers)
+        return HTMLResponse(self.view(kind, plain_query(request)).page(), headers=headers)
 
-    async def kept_figure(self, request: Request) -> Response:
+    def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
-        if form not in FORMS:
-            raise InputError(f"figures are kept as {', '.join(FORMS)}")
-        view = await in_thread(partial(self.view, kind, plain_query(request)))
-        name, content = await in_thread(partial(view.file, figure, form))
+        refuse((form not in FORMS, f"figures are kept as {', '.join(FORMS)}"))
+        name, content = self.view(kind, plain_query(request)).file(figure, form)
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
 
     def view(self, kind: str, query: Mapping[str, str]) -> View:
+        """What a room shows, to be kept."""
         if kind == "theory":
             return theory_room.whole_view(theory_room.question(query))
         if kind == "maps":
-            return maps_room.map_view(self.workspace, query)
-        if kind not in self.folder_views:
-            raise InputError(f"no such view; expected theory, maps, {', '.join(self.folder_views)}")
-        return self.folder_views[kind](self.workspace.find(query.get("id", "")), query)
+            return results_rooms.map_view(self.workspace, query)
+        views: dict[str, Callable[[Place], View]] = {
+            "models": lambda place: results_rooms.models_view(place, whole_number(query.get("model"))),
+            "time": lambda place: results_rooms.time_view(place, whole_number(query.get("step"))),
+            "paper": paper_view,
+            "live": lambda place: self.live.kept(place, whole_number(query.get("step"))),
+        }
+        if kind not in views:
+            raise InputError(f"no such view; expected theory, maps, {', '.join(views)}")
+        return views[kind](self.workspace.find(query.get("id", "")))
+
+
+def theory_part(request: Request) -> str:
+    part = request.path_params["part"]
+    known = ", ".join(theory_room.PARTS)
+    refuse((part not in theory_room.PARTS, f"no such part of this page; expected one of: {known}"))
+    return theory_room.part_view(part, theory_room.question(plain_query(request))).fragment()
+
+
+def presets(request: Request) -> dict[str, dict[str, Any]]:
+    """Settings by the paper's names; and those of a question of theory, where the query has one."""
+    given = {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in PRESETS.items()}
+    if asked := plain_query(request):
+        settings = flat(theory_room.question(asked).run)
+        given["from theory"] = {"what": "The setting of the theory page.", "settings": settings}
+    return given
 
 
 @cache
@@ -220,7 +263,7 @@ def style_marks() -> list[str]:
     return re.findall(r'getElementById\("([0-9a-f]{64})"\)', get_plotlyjs())
 
 
-async def plotly_js(_: Request) -> Response:
+def plotly_js(_: Request) -> Response:
     """The library that draws, as the plotly package brings it. A browser may keep it for a day."""
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 

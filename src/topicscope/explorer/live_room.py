@@ -9,14 +9,13 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from topicscope import figures, training
-from topicscope.explorer.live_floors import LiveFloors
-from topicscope.explorer.requests import in_thread
+import anyio.to_thread
+
+from topicscope import pages, training
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.views import View
 from topicscope.explorer.workspace import Place, damage
@@ -30,6 +29,25 @@ MOST_WATCHED = 24  # runs, over all streams
 RESUMABLE = ("paused", "interrupted")
 GOING_ON = ("starting", "running", "unreadable", *RESUMABLE)  # states after which more may come
 HTML = ("curves", "matrices")  # parts of an event that are sent only where they have changed
+MOST_MEMORY = 200e6  # bytes; the floors of larger runs are shown when these have ended
+ONE_AT_A_TIME = threading.Semaphore()
+
+
+class LiveFloors:
+    """`found` is empty until they are known, and stays so where there are none."""
+
+    def __init__(self, config: training.RunConfig) -> None:
+        self.config = config
+        self.found: Mapping[str, Mapping[str, float]] = {}
+        if config.floors and config.data.dev_file is None and training.cost_of([config]).memory < MOST_MEMORY:
+            threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self) -> None:
+        with ONE_AT_A_TIME:
+            try:
+                self.found = training.RunData(self.config).floors()
+            except (InputError, OSError, MemoryError):
+                return  # the run will say why
 
 
 @dataclass
@@ -67,11 +85,11 @@ class Watch:
 
     def make_anew(self) -> None:
         run = self.run_at()
-        self.curves = View("", figures.live_curves(run)).fragment()
-        self.sentence = figures.happening(run)
+        self.curves = View("", pages.live_curves(run)).fragment()
+        self.sentence = pages.happening(run)
         if run.shown_step != self.matrices_step or run.shown_step is None:
             self.matrices_step = run.shown_step
-            self.matrices = View("", figures.live_matrices(run)).fragment()
+            self.matrices = View("", pages.live_matrices(run)).fragment()
 
     def run_at(self, step: int | None = None) -> training.Run:
         """The run up to the last look, with its floors and the weights of a step, or the newest ones."""
@@ -146,7 +164,7 @@ class LiveRoom:
             while known and not self.ending:
                 began = time.monotonic()
                 for identity, mine in list(known.items()):
-                    news = await in_thread(partial(self.answer, identity, mine))
+                    news = await anyio.to_thread.run_sync(self.answer, identity, mine)
                     mine |= {name: news[name] for name in HTML if name in news}
                     if news != last.get(identity):
                         yield event({"id": identity, **news})
@@ -172,7 +190,7 @@ class LiveRoom:
         """The matrices of a snapshot."""
         watch = self.watch(place)
         with watch.lock:
-            return View("Matrices", figures.live_matrices(watch.run_at(step)))
+            return View("Matrices", pages.live_matrices(watch.run_at(step)))
 
     def kept(self, place: Place, step: int | None = None) -> View:
         """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
@@ -180,8 +198,8 @@ class LiveRoom:
         with watch.lock:
             watch.run.update()
             run = watch.run_at(step)
-            sections = [*figures.live_curves(run), *figures.live_matrices(run)]
-            return View(f"topicscope train: {shown(place.name)}", sections, [figures.happening(run)])
+            sections = [*pages.live_curves(run), *pages.live_matrices(run)]
+            return View(f"topicscope train: {shown(place.name)}", sections, [pages.happening(run)])
 
 
 def event(news: dict[str, Any]) -> str:

@@ -1,39 +1,44 @@
-"""The room of theory in a notebook.
+"""The room of theory as a widget in notebooks: the kernel answers in place of a server."""
 
-bench = explore_theory(topics=6)
-bench                   # sliders, and what theory says of them
-train(bench.config)     # a run of the setting that the sliders show
-"""
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from __future__ import annotations
+from markupsafe import Markup
 
-from typing import TYPE_CHECKING, Any
+from topicscope import pages, training
+from topicscope.explorer import theory_room
+from topicscope.explorer.rooms import CONTROLS
+from topicscope.ground import refuse
 
-from topicscope.explorer.theory_room import Question
-from topicscope.ground import require
-
-if TYPE_CHECKING:
-    from topicscope.explorer.theory_bench import TheoryBench
+OWN = Path(__file__).parent
 
 
-def explore_theory(**settings: Any) -> TheoryBench:
-    """Theory under sliders in a notebook.
+class TheoryBench(pages.NotebookView):
+    """Theory under sliders. `question` is the setting that they show."""
 
-    Args:
-        **settings: Where the sliders start, by the names of the explorer's controls: topics, words_per_topic, ...
+    def __init__(self, question: theory_room.Question) -> None:
+        self.question = question
+        controls = pages.environment(OWN).get_template("theory.html.jinja")
+        html = Markup('<div class="notebook explorer">{}</div>').format(
+            Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS, limits=theory_room.limits()))
+        )
+        super().__init__("bench", html, self.answer, (OWN / "static" / "explorer.css").read_text())
 
-    Returns:
-        A widget; its `config` is the `RunConfig` of the sliders.
+    def __repr__(self) -> str:
+        first = theory_room.Question().as_dict()
+        changed = [f"{name}={value}" for name, value in self.question.as_dict().items() if value != first[name]]
+        return f"TheoryBench({', '.join(changed)})"
 
-    Raises:
-        InputError: A setting is unknown or out of range, or the extra `notebook` is not installed.
+    @property
+    def config(self) -> training.RunConfig:
+        """A run of the setting that the sliders show."""
+        return training.RunConfig.of(self.question.run)
 
-    Example:
-        >>> explore_theory(topics=4, words_per_topic=3).config.topic_model.topics
-        4
-    """
-    question = Question.of(settings)
-    require(("anywidget", "ipywidgets"), "theory under sliders")
-    from topicscope.explorer.theory_bench import TheoryBench
-
-    return TheoryBench(question)
+    def answer(self, name: str, details: Mapping[str, Any]) -> Any:
+        if name == "first":
+            return {"defaults": theory_room.Question().as_dict(), "given": self.question.as_dict()}
+        part = str(details["part"])
+        refuse((part not in theory_room.PARTS, f"there is no part {part!r:.80}"))
+        self.question = theory_room.question(details["chosen"])
+        return theory_room.part_view(part, self.question).fragment()

@@ -1,79 +1,347 @@
-"""What the rooms of models, time and paper answer."""
+"""The rooms of finished folders: models (probes, topics, words), time (one step of a run), maps (sweeps)."""
 
-from functools import partial
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+import numpy as np
 
-from topicscope.explorer import models_room, time_room
-from topicscope.explorer.paper_room import PaperRoom
-from topicscope.explorer.requests import in_thread, json_body, plain_query, whole_number
-from topicscope.explorer.runs import Runs
-from topicscope.explorer.workspace import Place
-from topicscope.ground import InputError, refuse
+from topicscope import pages, training
+from topicscope.explorer.views import View, folder_view, read_again
+from topicscope.explorer.workspace import Place, Workspace, place_of, written
+from topicscope.ground import InputError, load_settings, one_line, read_about, refuse, shown
+
+FIRST = ("probe-forest", "probe-heads", "probe-states", "topic-map", "probe-documents")
+"""How the names of figures begin whose sections come first; the others follow in the order of the page."""
+MOST_TOPICS = 5  # of a word that are listed
+LEAST_SHARE = 0.01  # of a word's occurrences that a topic has to have
+LONGEST_WORD = 100  # characters
 
 
-class ResultsRooms:
-    """Their handlers; each finds a folder by its id."""
+@dataclass(frozen=True)
+class Fitted:
+    """Topics of a folder, and the models of a probe that they were fitted for: those with one tokenizer."""
 
-    def __init__(self, runs: Runs) -> None:
-        self.workspace, self.paper = runs.workspace, PaperRoom(runs)
+    topics: Any
+    models: Mapping[str, str]  # by name: how tables call them; empty where the folder is no probe
 
-    def routes(self) -> list[Route]:
-        return [
-            Route("/api/models/{id}", self.model),
-            Route("/api/models/{id}/word", self.word),
-            Route("/api/time/{id}", self.steps),
-            Route("/api/time/{id}/step/{step:int}", self.moment),
-            Route("/api/paper", self.claims),
-            Route("/api/paper/run", self.run_claim, methods=["POST"]),
-            Route("/api/paper/run/{id}", self.run_state),
-        ]
+    @property
+    def of(self) -> str:
+        return ", ".join(self.models.values())
 
-    def found(self, request: Request) -> Place:
-        return self.workspace.find(request.path_params["id"])
 
-    async def model(self, request: Request) -> Response:
-        """A folder's sections; of a probe also its models, and of one of them alone."""
-        query = plain_query(request)
+def models_view(place: Place, model: int | None = None) -> View:
+    """What the page of the folder has, with the fitted topics of a probe. `model`: one of a probe's, by its number."""
+    if place.kind != "probe":
+        return folder_view(place)
+    probe, name = read_again(place), model_of(place, model)
+    mine = probe if name is None else probe.of_model(name)
+    whole: list[pages.Section] = [*mine.sections(), *topic_sections(place, name)]
+    title = f"topicscope probe: {place.name}" + ("" if name is None else f", {probe.models[name]}")
+    return View(title, sorted(whole, key=rank), probe.intro() if name is None else mine.summary())
 
-        def answer() -> dict[str, Any]:
-            place = self.found(request)
-            view = models_room.models_view(place, whole_number(query.get("model")))
-            html = view.fragment("beside-" if "beside" in query else "")
-            return {"html": html, "intro": view.intro, "models": models_room.model_names(place)}
 
-        return JSONResponse(await in_thread(answer))
+def model_of(place: Place, number: int | None) -> str | None:
+    """The name of one of a probe's models; None where all are asked for."""
+    names = list(read_again(place).models) if place.kind == "probe" else []
+    refuse((number is not None and not 0 <= number < len(names), "there is no such model in this folder"))
+    return None if number is None else names[number]
 
-    async def word(self, request: Request) -> Response:
-        query = plain_query(request)
-        word, model = query.get("word", ""), whole_number(query.get("model"))
-        refuse((not word.strip(), "type a word to search for"))
-        return JSONResponse(await in_thread(lambda: models_room.topics_of_word(self.found(request), word, model)))
 
-    async def steps(self, request: Request) -> Response:
-        course = await in_thread(lambda: time_room.course(self.found(request)))
-        return JSONResponse({"steps": course.steps, "note": course.note})
+def rank(section: pages.Section) -> int:
+    found = [FIRST.index(start) for figure in section.figures for start in FIRST if figure.name.startswith(start)]
+    return min(found, default=len(FIRST))
 
-    async def moment(self, request: Request) -> Response:
-        step = request.path_params["step"]
-        return HTMLResponse(await in_thread(lambda: time_room.time_view(self.found(request), step).fragment()))
 
-    async def claims(self, request: Request) -> Response:
-        identity = plain_query(request).get("id", "")
-        return JSONResponse(
-            await in_thread(lambda: self.paper.claims(self.workspace.find(identity) if identity else None))
-        )
+def topic_sections(place: Place, model: str | None) -> list[pages.Section]:
+    """The map and the words of topics that were fitted for the probe; where they cannot be read, the reason."""
+    try:
+        found = fitted(place, model)
+    except InputError as error:
+        return [pages.Section("Topic map", f"The topics of this probe cannot be read: {error}.")]
+    several = len(read_again(place).models) > 1
+    return [
+        named(section, one.of, number) if several else section
+        for number, one in enumerate(found, start=1)
+        for section in one.topics.sections()
+    ]
 
-    async def run_claim(self, request: Request) -> Response:
-        body = await json_body(request)
-        name, identity = body.get("name"), body.get("id", "")
-        if not isinstance(name, str) or not isinstance(identity, str):
-            raise InputError("expected the name of a claim, and a folder or none")
-        place = await in_thread(partial(self.workspace.find, identity)) if identity else None
-        return JSONResponse(await in_thread(partial(self.paper.run, name, place)))
 
-    async def run_state(self, request: Request) -> Response:
-        return JSONResponse(await in_thread(partial(self.paper.state, request.path_params["id"])))
+def named(section: pages.Section, models: str, number: int) -> pages.Section:
+    """The same section with the names of its models; figures of several models have different names."""
+    drawn = [
+        replace(figure, name=f"{figure.name}-{number}", title=f"{models}: {figure.title}") for figure in section.figures
+    ]
+    return replace(section, title=f"{models}: {section.title}", figures=drawn)
+
+
+def fitted(place: Place, model: str | None = None) -> list[Fitted]:
+    """Topics of a folder: itself, or those that a probe has inside, of one model or of all. Links are not followed."""
+    if place.kind == "topics":
+        return [Fitted(read_again(place), {})]
+    if place.kind != "probe":
+        return []
+    paths = sorted(path for path in place.path.glob("topics-*") if path.is_dir() and not path.is_symlink())
+    inside = [place_of(path, place.path) for path in paths]
+    kept = [one for one in inside if one is not None and one.kind == "topics"]
+    probe, read = read_again(place), [read_again(one) for one in kept]
+    fitted_for = {
+        str(load_settings(one.path / "config.yaml", own=True).get("tokenizer")): i for i, one in enumerate(kept)
+    }
+    models: list[dict[str, str]] = [{} for _ in kept]
+    for name, short in probe.models.items():
+        number = fitted_for.get(name, next((i for i, topics in enumerate(read) if uses(probe, name, topics)), None))
+        if number is not None:
+            models[number][name] = short
+    return [Fitted(*one) for one in zip(read, models, strict=True) if model is None or model in one[1]]
+
+
+def uses(probe: Any, model: str, topics: Any) -> bool:
+    """Whether a model that shares the tokenizer of another one was probed with these topics: by their names."""
+    rows = [row for row in probe.topics if row.model == model]
+    return all(row.topic < len(topics) and row.name == " ".join(topics.top_words(row.topic, 3)) for row in rows)
+
+
+def model_names(place: Place) -> list[str]:
+    return list(read_again(place).models.values()) if place.kind == "probe" else []
+
+
+def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[str, Any]:
+    """The topics of a word, for each tokenizer of a probe's models or for one model alone."""
+    text = word.strip()[:LONGEST_WORD]
+    found = fitted(place, model_of(place, model))
+    return {"word": text, "answers": [{"models": one.of, **word_in(one.topics, text)} for one in found]}
+
+
+def word_in(topics: Any, text: str) -> dict[str, Any]:
+    """P(topic | word) by the topics' shares, P(word | topic), and the word's place among the words of the topic."""
+    spellings = {spelling: number for number, spelling in enumerate(topics.words)}
+    number = next((spellings[one] for one in (text, text.lower()) if one in spellings), None)
+    if number is None:
+        return {"word": text, "topics": []}
+    inside = topics.probability[:, number]
+    joint = topics.shares * inside
+    order = np.argsort(-joint, kind="stable")[:MOST_TOPICS]
+    found = [
+        {
+            "topic": int(k),
+            "name": " ".join(topics.top_words(k, 3)),
+            "share": float(joint[k] / joint.sum()),
+            "probability": float(inside[k]),
+            "place": 1 + int((topics.probability[k] > inside[k]).sum()),
+        }
+        for k in order
+        if joint[k] > LEAST_SHARE * joint.sum()
+    ]
+    return {"word": topics.words[number], "topics": found}
+
+
+MOST_STEPS = 80  # of a run that has no snapshots
+RESAMPLES = 200  # of the intervals that are computed here
+NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log."
+
+
+@dataclass(frozen=True)
+class SavedSteps:
+    """What a folder has of its steps. `note`: what it does not have."""
+
+    kind: str
+    steps: list[int]
+    result: Any  # a run, runs, or a timeline
+    plane: pages.WordPlane | None = None
+    timeline: Any = None
+    note: str = ""
+
+    def at(self, step: int) -> list[pages.Section]:
+        if step not in self.steps:
+            raise InputError(f"nothing was saved at step {step}; there are steps {self.steps[0]} to {self.steps[-1]}")
+        if self.kind == "timeline":
+            return pages.timeline_moment(self.result, step)
+        if self.kind == "pretrain":
+            return pages.pretrain_moment(self.result, step)
+        return pages.run_moment(self.result, self.plane, self.timeline, step)
+
+
+def saved_steps(place: Place) -> SavedSteps:
+    """Read once; kept until the folder is written anew, a snapshot is added, or others are asked for."""
+    kept = len(training.WatchedRun(place.path).snapshot_steps()) if place.kind == "train" and is_one(place) else 0
+    return _saved_steps(place, written(place.path), kept)
+
+
+def is_one(place: Place) -> bool:
+    about = read_about(place.path)
+    return about is not None and about.runs is None
+
+
+@lru_cache(maxsize=4)
+def _saved_steps(place: Place, _written: float, _snapshots: int) -> SavedSteps:
+    if place.kind == "timeline":
+        timeline = read_again(place)
+        return SavedSteps("timeline", sorted({row.step for row in timeline.rows}), timeline)
+    if place.kind == "pretrain":
+        result = read_again(place)
+        runs = list(result) if isinstance(result, list | tuple) else [result]
+        return SavedSteps("pretrain", some_steps(min(len(run.metrics["step"]) for run in runs)), runs)
+    if place.kind == "train":
+        return saved_run_steps(place)
+    raise InputError(f"{place.name} has no saved steps to show")
+
+
+def saved_run_steps(place: Place) -> SavedSteps:
+    refuse((not is_one(place), f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
+    watched = training.WatchedRun(place.path)
+    while watched.update():
+        pass
+    run = watched.run()
+    if not watched.rows:
+        raise InputError(f"{place.name} has not written its first steps yet; come back in a moment")
+    if len(watched.snapshot_steps()) < 2:
+        return SavedSteps("train", some_steps(watched.rows), run, note=NO_SNAPSHOTS)
+    config, snapshots = training.read_snapshots(place.path)
+    try:
+        timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)
+    except InputError:  # neither embedding, value matrix nor attention is trained
+        timeline = None
+    plane = pages.word_plane(config, snapshots)
+    return SavedSteps("train", sorted(snapshots), run, plane, timeline)
+
+
+def some_steps(count: int) -> list[int]:
+    """Of the steps 0 to count - 1 some, closer together at the start, where most happens."""
+    if count < 2:
+        return [0]
+    return [0, *np.unique(np.geomspace(1, count - 1, MOST_STEPS).round().astype(int)).tolist()]
+
+
+def time_view(place: Place, step: int | None = None) -> View:
+    """At a step; at the last one where none is given."""
+    saved = saved_steps(place)
+    note = [saved.note] if saved.note else []
+    chosen = saved.steps[-1] if step is None else step
+    return View(f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}", saved.at(chosen), note)
+
+
+PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
+MOST_CHOSEN = 200  # points that an address names
+MOST_CURVES = 8  # points whose curves are drawn at once, as in sweep.js
+NO_AXIS = "-"
+ONE_AT_A_TIME = threading.Semaphore()
+ADAM = "Points of Adam are predicted for full batches; with small ones key and query take longer."
+NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
+
+
+class NobodyAsksError(Exception):
+    """For a while nobody has asked how far it is."""
+
+
+class Prediction:
+    """Predicted phases of all points of a sweep, worked out beside the requests."""
+
+    def __init__(self, configs: list[dict[str, Any]]) -> None:
+        self.configs, self.done = configs, 0
+        self.rows: list[dict[str, Any]] | None = None
+        self.note = self.trouble = ""
+        self.lock = threading.Lock()
+        self.begin()
+
+    def begin(self) -> None:
+        self.asked, self.given_up = time.monotonic(), False
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self) -> None:
+        def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+            self.done = int(done)
+            if time.monotonic() - self.asked > PATIENCE:
+                raise NobodyAsksError
+
+        with ONE_AT_A_TIME:
+            try:
+                configs = list(map(training.RunConfig.of, self.configs))
+                self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
+                self.rows = [dict(one.as_dict()) for one in training.predicted_phases(configs, progress=progress)]
+            except NobodyAsksError:
+                self.given_up = True
+            except Exception as error:  # whoever asks gets to know it
+                self.trouble = f"it failed: {one_line(error)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """How far it is, and what is known. What was given up is begun anew."""
+        refuse((self.trouble, self.trouble))
+        with self.lock:
+            self.asked = time.monotonic()
+            if self.given_up:
+                self.begin()
+        known = {"rows": self.rows, "words": pages.PREDICTED_COLOURS, "note": self.note}
+        return {"done": self.done, "of": len(self.configs), **known}
+
+
+def prediction(place: Place) -> Prediction:
+    """Begun when it is asked for first; kept until the folder is written anew, or others are asked for."""
+    return _prediction(place, written(place.path))
+
+
+@lru_cache(maxsize=4)
+def _prediction(place: Place, _written: float) -> Prediction:
+    sweep = read_again(place)
+    refuse((sweep.grid.kind != "train", NONE))
+    return Prediction([point.config for point in sweep.grid.points])
+
+
+def chosen(sweep: Any, query: Mapping[str, str]) -> dict[str, Any]:
+    """What a reader has chosen of a sweep: measure, axes, points; and what of it the sweep does not have."""
+    axes, rows = list(sweep.grid.axes), sweep.rows
+    measures = [name for name in sweep.measures if any(row.get(name) is not None for row in rows)]
+    laws = [f"predicted_{name}" for name in measures] if sweep.grid.kind == "train" else []
+    known = {"measure": [*measures, "state", *laws], "across": axes or [NO_AXIS], "up": [NO_AXIS, *axes]}
+    found: dict[str, Any] = {name: query[name] for name, words in known.items() if query.get(name) in words}
+    ignored = [name for name in known if query.get(name) and name not in found]
+    if texts := list(filter(None, query.get("points", "").split(",")))[:MOST_CHOSEN]:
+        found["points"] = [int(text) for text in texts if text.isdecimal() and len(text) < 9 and int(text) < len(rows)]
+        ignored += ["points"] if len(found["points"]) < len(texts) else []
+    return found | {"ignored": ignored}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapView(View):
+    """A map as it is on the screen: its page draws it with the same script, its files have the same cells."""
+
+    points: pages.PointMap
+    curves: dict[str, dict[str, str]]
+    chosen: dict[str, Any]
+
+    def page(self) -> str:
+        return pages.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
+
+
+def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
+    """The map that the reader has chosen, and the predicted one where it is known, with the curves of its points."""
+    place = workspace.find(query.get("id", ""))
+    refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
+    sweep = read_again(place)
+    asked, points = chosen(sweep, query), pages.point_map(sweep)
+    refuse((bool(asked["ignored"]), f"this sweep has no such {', '.join(asked['ignored'])}; reload the page"))
+    found = prediction(place) if "predicted" in query else None
+    laws = (found and found.rows) or [{} for _ in sweep.rows]
+    points = replace(points, rows=[row | law for row, law in zip(sweep.rows, laws, strict=True)])
+    measure = asked.get("measure") or points.first or "state"
+    maps = [map_of(points, "map", measure, asked)] if points.axes else []
+    if maps and laws and f"predicted_{measure}" in laws[0]:
+        maps.append(map_of(points, "predicted-map", f"predicted_{measure}", asked))
+    curves = pages.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES])
+    return MapView(
+        title=f"topicscope sweep: {shown(place.name)}",
+        sections=[pages.Section("Map", found.note if found and len(maps) > 1 else "", figures=maps)],
+        intro=sweep.intro(),
+        points=points,
+        curves=curves,
+        chosen={name: value for name, value in asked.items() if name != "ignored"},
+    )
+
+
+def map_of(points: pages.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> pages.Figure:
+    title = measure.removeprefix("predicted_").replace("_", " ") + (", predicted" * measure.startswith("predicted_"))
+    axes = {key: asked.get(key, "") for key in ("across", "up")}
+    return pages.map_figure(points.rows, points.axes, measure, name, title, **axes)

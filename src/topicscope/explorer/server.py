@@ -1,25 +1,58 @@
-"""Serving: one address on this machine, until SIGINT or SIGTERM."""
+"""Serving: one address on this machine, until SIGINT or SIGTERM; and who may ask.
+
+Only this machine's browser with the token of the opening URL is answered, under the server's own name. A page of
+another site can send requests to a server on this machine. It has no token: the cookie is SameSite=Strict. It may have
+made its own host name point here: names are checked. And it may not read what comes back: no CORS header is sent.
+
+A page knows its server by a port and a token. Both stay in a file of the workspace that only this user can read, and
+that is removed when the server ends in order. So the next server takes up the address of one that was killed, and open
+pages go on.
+"""
 
 import asyncio
 import contextlib
 import errno
+import hmac
 import ipaddress
 import os
+import re
+import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from urllib.parse import parse_qsl
 
 import uvicorn
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topicscope.explorer.addresses import Addresses
 from topicscope.explorer.app import Answer, Explorer, application
-from topicscope.explorer.guard import Guard, new_token
 from topicscope.explorer.workspace import Workspace
 from topicscope.ground import InputError, one_line
 
 LOOPBACK = "127.0.0.1"
 FAREWELL = 2  # seconds that open requests have at the end
 MOST_CLIENTS = 100
+LONGEST_BODY = 1_000_000  # bytes of a request
+METHODS = ("GET", "HEAD", "POST")
+POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+PORT_FILE = "server-"  # how the names of files begin; the port follows
+TOKEN = re.compile(r"[\w-]{32}", re.ASCII)
 
 
 class Server(uvicorn.Server):
@@ -119,19 +152,109 @@ def names_of_machine(host: str) -> set[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server on this address.
-
-    Args:
-        host: A name or an address.
-
-    Returns:
-        True for 'localhost' and addresses that lead back to this machine; False for all others.
-
-    Example:
-        >>> is_loopback("localhost"), is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
-        (True, True, False)
-    """
+    """Whether only this machine can reach a server on this address."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+class Guard:
+    """Lets through what has the token and names this server; adds the headers that keep pages to themselves."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int, hosts: Iterable[str]) -> None:
+        self.app, self.token, self.cookie = app, token, f"topicscope-{port}"
+        self.hosts = {f"{host}:{port}" for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        asked = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
+        given = (asked, headers.get("authorization", "").removeprefix("Bearer "), self.cookie_of(headers))
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                out = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    out.setdefault(name, value)
+                if self.is_token(asked):
+                    out.append("set-cookie", f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict")
+            await send(message)
+
+        refusal = self.refusal(scope["method"], headers, any(map(self.is_token, given)))
+        await (self.app if refusal is None else refusal)(scope, receive, answer)
+
+    def cookie_of(self, headers: Headers) -> str:
+        return cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
+
+    def is_token(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
+    def refusal(self, method: str, headers: Headers, known: bool) -> PlainTextResponse | None:
+        """Why a request is not answered; None where it is."""
+        origin = headers.get("origin")
+        if headers.get("host", "") not in self.hosts:
+            return PlainTextResponse("This server does not answer to that name.", 421)
+        if origin is not None and origin.removeprefix("http://") not in self.hosts:
+            return PlainTextResponse("Requests from other pages are not answered.", 403)
+        if not known:
+            return PlainTextResponse("Open the address that 'topicscope explore' printed: it has the token.", 403)
+        if method not in METHODS:
+            return PlainTextResponse("Such requests are not answered.", 405, headers={"allow": ", ".join(METHODS)})
+        length = headers.get("content-length", "0")
+        bounded = length.isdecimal() and int(length) <= LONGEST_BODY and "transfer-encoding" not in headers
+        if not bounded:
+            return PlainTextResponse("Requests of this kind are not answered.", 413)
+        return None
+
+
+class Addresses:
+    """Those of a workspace; `folder` is its own one for what the explorer notes down."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def ports(self) -> list[int]:
+        """Of servers that go on or were killed, the newest first."""
+        with contextlib.suppress(OSError):
+            with os.scandir(self.folder) as inside:
+                found = [entry for entry in inside if re.fullmatch(rf"{PORT_FILE}\d{{1,5}}", entry.name, re.ASCII)]
+            newest = sorted(found, key=lambda entry: -entry.stat(follow_symlinks=False).st_mtime)
+            return [int(entry.name.removeprefix(PORT_FILE)) for entry in newest]
+        return []
+
+    def token(self, port: int) -> str | None:
+        """Of a server that was killed on this port; None where there is none that can be believed."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            number = os.open(self.folder / f"{PORT_FILE}{port}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(number) as stream:
+                about = os.fstat(number)
+                if stat.S_ISREG(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o077:
+                    text = stream.read(100)
+                    return text if TOKEN.fullmatch(text) else None
+        return None
+
+    @contextlib.contextmanager
+    def kept(self, port: int, token: str) -> Iterator[None]:
+        """Keep them as long as this lasts, or for good where it is killed. A full disk is no reason not to serve."""
+        path = self.folder / f"{PORT_FILE}{port}"
+        missing = [place for place in (self.folder, *self.folder.parents) if not place.exists()]
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+                stream.write(token)
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
+                for place in missing:  # nothing is left behind where nothing was written
+                    place.rmdir()

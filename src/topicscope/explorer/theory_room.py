@@ -7,13 +7,28 @@ so that a slow one does not keep the others waiting, and one that does not chang
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from topicscope import figures, theory, training
+from topicscope import pages, theory, training
 from topicscope.explorer.views import View
-from topicscope.ground import Config, Count, InputError, PositiveRate, Probability, Rate, Text, Width, parsed, section
+from topicscope.ground import (
+    Config,
+    Count,
+    InputError,
+    PositiveRate,
+    Probability,
+    Rate,
+    Text,
+    Width,
+    parsed,
+    require,
+    section,
+)
+
+if TYPE_CHECKING:
+    from topicscope.explorer.notebook import TheoryBench
 
 EDGE = 100  # times the lowest weight of the landscape: where its map has room for marks
 PER_DECADE = 5  # points of the landscape: half of the paper's, which cells of six pixels do not miss
@@ -155,7 +170,7 @@ def length_of(text: str) -> Any:
     return int(text) if text.strip().isdigit() else text.strip()
 
 
-def value_part(asked: Question) -> list[figures.Section]:
+def value_part(asked: Question) -> list[pages.Section]:
     """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
     best = theory.optimum(training.RunConfig.of(asked.world))
     (first,) = best.sections()
@@ -168,15 +183,15 @@ FOR_THESE_TOPICS = (
 )
 
 
-def theorem_part(asked: Question) -> list[figures.Section]:
+def theorem_part(asked: Question) -> list[pages.Section]:
     """The sentence of each theorem of the first stage, with its numbers."""
     if asked.beyond_the_paper:
-        return [figures.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
+        return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
     return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
 
 
-def attention_part(asked: Question) -> list[figures.Section]:
+def attention_part(asked: Question) -> list[pages.Section]:
     """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
     stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
     grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
@@ -212,7 +227,7 @@ INFINITE_ONLY = (
 )
 
 
-def dynamics_part(asked: Question) -> list[figures.Section]:
+def dynamics_part(asked: Question) -> list[pages.Section]:
     """When value, then key and query are learnt."""
     (first,) = predicted(asked).sections()
     note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
@@ -247,11 +262,11 @@ def steps_to_learn_topics(asked: Question) -> int:
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
 
 
-def folded(table: figures.TableData) -> figures.TableData:
+def folded(table: pages.TableData) -> pages.TableData:
     return replace(table, folded=True)
 
 
-PARTS: dict[str, tuple[str, Callable[[Question], list[figures.Section]]]] = {
+PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
     "value": ("The best value matrix", value_part),
     "dynamics": ("When each stage happens", dynamics_part),
     "attention": ("The best attention", attention_part),
@@ -267,7 +282,7 @@ def part_view(name: str, asked: Question) -> View:
     try:
         return View(title, make(asked))
     except InputError as error:
-        return View(title, [figures.Section(title, f"Not covered: {error}.")])
+        return View(title, [pages.Section(title, f"Not covered: {error}.")])
 
 
 def whole_view(asked: Question) -> View:
@@ -276,3 +291,26 @@ def whole_view(asked: Question) -> View:
     settings = ", ".join(f"{name} {value}" for name, value in given.items())
     sections = [section for name in PARTS for section in part_view(name, asked).sections]
     return View("Theory", sections, [f"What theory says of one setting: {settings}."])
+
+
+def explore_theory(**settings: Any) -> "TheoryBench":
+    """Theory under sliders in a notebook.
+
+    Args:
+        **settings: Where the sliders start, by the names of the explorer's controls: topics, words_per_topic, ...
+
+    Returns:
+        A widget; its `config` is the `RunConfig` of the sliders.
+
+    Raises:
+        InputError: A setting is unknown or out of range, or the extra `notebook` is not installed.
+
+    Example:
+        >>> explore_theory(topics=4, words_per_topic=3).config.topic_model.topics
+        4
+    """
+    asked = Question.of(settings)
+    require(("anywidget", "ipywidgets"), "theory under sliders")
+    from topicscope.explorer.notebook import TheoryBench
+
+    return TheoryBench(asked)

@@ -1,12 +1,16 @@
-"""What a room shows: sections of `figures`, as HTML for the open page, as a page to keep, as pictures and numbers."""
+"""What a room shows: sections as HTML for the open page, as a page to keep, as pictures and numbers."""
 
 import io
 import zipfile
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from topicscope import figures, report
-from topicscope.ground import InputError
+from topicscope import pages
+from topicscope.explorer.workspace import Place, written
+from topicscope.ground import InputError, shown
+from topicscope.reading import read
 
 MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
 FORMS = ("png", "svg", "csv")  # in which figures are kept
@@ -17,19 +21,19 @@ class View:
     """Sections with a title and the paragraphs that stand before them."""
 
     title: str
-    sections: list[figures.Section]
+    sections: list[pages.Section]
     intro: list[str] = field(default_factory=list)
     pictures: Path | None = None  # a folder of drawn figures, from which claims have small ones
 
     def fragment(self, start: str = "") -> str:
         """HTML for a page that has the front-end's scripts already. Ids begin with `start`."""
-        return report.sections_html(self.sections, start, self.pictures)
+        return pages.sections_html(self.sections, start, self.pictures)
 
     def page(self) -> str:
         """One file that opens from disk."""
-        return report.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
+        return pages.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
 
-    def figure(self, name: str) -> figures.Figure:
+    def figure(self, name: str) -> pages.Figure:
         found = [figure for section in self.sections for figure in section.figures if figure.name == name]
         if not found:
             raise InputError(f"there is no figure {name!r:.80} in this view any more; reload the page")
@@ -43,8 +47,8 @@ class View:
         """
         figure = self.figure(name)
         if form != "csv":
-            return f"{name}.{form}", report.canvas(figure).as_bytes(form)
-        tables = [report.csv_of(panel) for panel in figure.panels]
+            return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
+        tables = [pages.csv_of(panel) for panel in figure.panels]
         if len(tables) == 1:
             return f"{name}.csv", tables[0].encode()
         stream = io.BytesIO()
@@ -52,3 +56,19 @@ class View:
             for number, table in enumerate(tables, start=1):
                 archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), table)
         return f"{name}.zip", stream.getvalue()
+
+
+def folder_view(place: Place) -> View:
+    result = read_again(place)
+    sections: list[pages.Section] = result.sections()
+    return View(f"topicscope {place.kind}: {shown(place.name)}", sections, result.intro())
+
+
+def read_again(place: Place) -> Any:
+    """What a folder holds. It is kept until the folder is written anew, or others are asked for."""
+    return _result(place, written(place.path))
+
+
+@lru_cache(maxsize=8)
+def _result(place: Place, _written: float) -> Any:
+    return read(place.path)

@@ -36,20 +36,6 @@ class Workspace:
 
     The explorer notes things down in `own`, a folder in `home`. Links are not followed, and folders that have some are
     left out.
-
-    Args:
-        home: Folder in which new runs are written.
-        named: Other folders that may be read, with the folders in them.
-
-    Raises:
-        InputError: A named folder is not there.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     workspace = Workspace(Path(folder, "runs"))
-        ...     workspace.home.name, workspace.own.name
-        ('runs', '.explorer')
     """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:

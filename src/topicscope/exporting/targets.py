@@ -1,23 +1,26 @@
-"""`export`: what a folder holds, for another program. To add a target, write its function and an entry of TARGETS.
+"""`export`: what a folder holds, for another program: curves for TensorBoard, tables as Parquet, models with a card.
 
 export("runs/demo", "tensorboard"), export("runs/probe", "hf", "models/mine").files
 """
 
 import io
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+import numpy as np
+import yaml
+
 from topicscope import language
-from topicscope.exporting.cards import model_card
-from topicscope.exporting.curves import all_curves
-from topicscope.exporting.events import event_file
 from topicscope.ground import (
     InputError,
     Progress,
+    SeveralRuns,
     check_out,
     files,
     folders,
@@ -27,8 +30,235 @@ from topicscope.ground import (
     shown,
     watched,
 )
+from topicscope.language import Probe, short
 from topicscope.pretraining import PretrainRun
 from topicscope.reading import read
+from topicscope.sweeps import Sweep
+from topicscope.training import Run
+
+POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
+MASK = 0xA282EAD8  # added to a rotated checksum, so that checksums of data that hold checksums are sound
+VERSION = b"brain.Event:2"
+VARINT, LENGTH, FIXED32 = 0, 2, 5  # protobuf's wire types
+STEP, FILE_VERSION, SUMMARY = 2, 3, 5  # fields of Event
+VALUE, TAG, SIMPLE_VALUE = 1, 1, 2  # the field of Summary, and those of its values
+
+
+def _checksum_table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = _checksum_table()
+
+
+def checksum(data: bytes) -> int:
+    """CRC-32C.
+
+    >>> hex(checksum(b"123456789"))
+    '0xe3069283'
+    """
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(crc: int) -> bytes:
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
+
+
+def record(data: bytes) -> bytes:
+    """The length, the data, and a checksum of each."""
+    length = struct.pack("<Q", len(data))
+    return length + masked(checksum(length)) + data + masked(checksum(data))
+
+
+def varint(number: int) -> bytes:
+    """Seven bits per byte, the lowest first.
+
+    >>> varint(300).hex()
+    'ac02'
+    """
+    groups = bytearray()
+    while number > 0x7F:
+        groups.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*groups, number])
+
+
+def part(field: int, data: bytes) -> bytes:
+    """A field of text, of bytes, or of another message."""
+    return varint(field << 3 | LENGTH) + varint(len(data)) + data
+
+
+def event_file(curves: Mapping[str, np.ndarray]) -> bytes:
+    """Make TensorBoard's event file of the curves of a run: one event per step."""
+    steps = curves["step"].astype(int)
+    figures = {name: values for name, values in curves.items() if name != "step"}
+    tags = [part(TAG, tag(name).encode()) + varint(SIMPLE_VALUE << 3 | FIXED32) for name in figures]
+    columns = [np.asarray(values, dtype="<f4") for values in figures.values()]
+    records = [record(part(FILE_VERSION, VERSION))]
+    for row, step in enumerate(steps.tolist()):
+        here = [name + column[row].tobytes() for name, column in zip(tags, columns, strict=True) if _there(column[row])]
+        if here:
+            summary = b"".join(part(VALUE, value) for value in here)
+            records.append(record(varint(STEP << 3 | VARINT) + varint(step) + part(SUMMARY, summary)))
+    return b"".join(records)
+
+
+def _there(value: np.float32) -> bool:
+    return bool(np.isfinite(value))
+
+
+def tag(name: str) -> str:
+    """TensorBoard puts figures with the same first part of their names together.
+
+    >>> tag("norm_value"), tag("norm_key_0"), tag("dev_loss")
+    ('norm/value', 'norm/key_0', 'loss/dev')
+    """
+    group, _, rest = name.partition("_")
+    if group in ("norm", "rotation", "gradient"):
+        return f"{group}/{rest}"
+    return f"loss/{name.removesuffix('_loss')}" if name.endswith("_loss") else "loss/train" if name == "loss" else name
+
+
+TAGS = ["topicscope", "topic-structure", "interpretability"]
+TASKS = {"MaskedLM": "fill-mask", "CausalLM": "text-generation", "LMHeadModel": "text-generation"}
+CLASSES = {"fill-mask": "AutoModelForMaskedLM", "text-generation": "AutoModelForCausalLM"}
+READING = (
+    "'yes': the difference passes all four controls. 'unsure': it passes some of them, or there is too little text. "
+    "'no': there is no such difference. 'off': it was not measured."
+)
+
+
+def model_card(
+    name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
+) -> str:
+    """Write the card of a model (README.md with metadata), from its training, its probe, or both."""
+    task = task_of(config)
+    metadata: dict[str, Any] = {"library_name": "transformers", "tags": TAGS}
+    metadata |= {"pipeline_tag": task} if config else {}
+    metadata |= {"base_model": name} if on_hub else {}
+    lines = [f"# {plain(short(name))}", ""]
+    lines += [] if run is None else training_part(run)
+    lines += [] if probe is None else verdict_part(probe)
+    if not on_hub:
+        loader = CLASSES.get(task, "AutoModel")
+        lines += ["## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""]
+        lines += [f'model = {loader}.from_pretrained("FOLDER")']
+        lines += ['tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""]
+    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+    return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
+
+
+def task_of(config: Mapping[str, Any]) -> str:
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    return next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
+
+
+def training_part(run: PretrainRun) -> list[str]:
+    config, results = run.config, run.results
+    shape = config.model
+    settings = {
+        "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
+        "parameters": f"{results.parameters:,}",
+        "vocabulary": f"{results.vocabulary:,} tokens",
+        "text": names(config.text.corpus),
+        "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
+        "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
+        "seed": str(results.seed),
+    }
+    facts = {name: f"{value:.5g}" if isinstance(value, float) else str(value) for name, value in run.facts().items()}
+    return [
+        *("## Training", "", "Masked language modelling with `topicscope pretrain`.", ""),
+        *table(["setting", "value"], settings.items()),
+        *(plain(run.course.sentence), ""),
+        *table(["result", "value"], [(name, value) for name, value in facts.items() if value != "None"]),
+    ]
+
+
+def verdict_part(probe: Probe) -> list[str]:
+    """The answers on one model. `probe` has no other."""
+    [verdict] = probe.verdicts
+    config: Any = probe.config
+    rows = [
+        (place, answer.answer, *(answer.controls.get(name, "-") for name in verdict.embeddings.controls))
+        for place, answer in verdict.answers.items()
+    ]
+    topics = "given topics" if config.topics_from or config.label_field else f"{config.topics} fitted topics"
+    return [
+        *("## Does the model encode topics?", ""),
+        *table(["where", "answer", *verdict.embeddings.controls], rows),
+        *(f"- {plain(answer.sentence)}" for answer in verdict.answers.values() if answer.checks),
+        *("", READING, ""),
+        f"Measured with `topicscope probe` on {plain(names(config.corpus))}: {topics}, {config.documents:,} documents, "
+        f"thresholds {', '.join(f'{one:g}' for one in config.thresholds)}, seed {config.seed}.",
+        "",
+    ]
+
+
+def names(files: Sequence[str]) -> str:
+    """The names of files, without the folders they are in; a corpus of the hub has its whole name."""
+    return ", ".join(shown(file if file.startswith("hf:") else PurePath(file).name) for file in files)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    cells = [columns, ["---"] * len(columns), *([plain(cell) for cell in row] for row in rows)]
+    return [*(f"| {' | '.join(row)} |" for row in cells), ""]
+
+
+def plain(text: str) -> str:
+    """Text that Markdown and HTML take as it is.
+
+    >>> plain("a|b <b>*c*</b>")
+    'a\\\\|b \\\\<b\\\\>\\\\*c\\\\*\\\\</b\\\\>'
+    """
+    return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", " ".join(shown(text).split()))
+
+
+LONGEST = 100  # characters of a sweep's axes in the name of a folder
+Curves = Mapping[str, np.ndarray]  # by figure, 'step' among them
+
+
+def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
+    """The curves of a result, run by run, with the name that each run has in an export."""
+    if isinstance(result, Run | PretrainRun):
+        yield "", result.metrics
+    elif isinstance(result, SeveralRuns):
+        for number, run in enumerate(result):
+            yield f"run-{number:03d}-seed-{run.config.seed}", run.metrics
+    elif isinstance(result, Sweep):
+        for row, curves in zip(result.rows, result.curves(), strict=True):
+            if row["state"] == "done" and "step" in curves:
+                yield place_of(row, list(result.grid.axes)), curves
+
+
+def place_of(row: Mapping[str, Any], axes: list[str]) -> str:
+    """A point's values on the axes as the name of a folder; a part of its own name makes it the only one.
+
+    >>> place_of({"point": "0123456789abcdef", "optimizer.lr": 0.1, "seed": 2}, ["optimizer.lr", "seed"])
+    'optimizer.lr=0.1,seed=2-012345'
+    """
+    text = ",".join(f"{name}={row[name]}" for name in axes)
+    return f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', text)[:LONGEST]}-{row['point'][:6]}"
+
+
+def all_curves(result: Any) -> list[tuple[str, Curves]]:
+    """The same as a list; InputError where there are none."""
+    found = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
+    if not found:
+        raise InputError(
+            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
+            "of them with points that are done; --to parquet accepts any"
+        )
+    return found
+
 
 RECEIPT = "exported.json"  # in an exported folder: what it was made from, and its files
 EVENTS = "events.out.tfevents.0.topicscope"  # TensorBoard reads files with 'tfevents' in their names
@@ -38,19 +268,7 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote, and how to open it.
-
-    Attributes:
-        source: The folder that was exported.
-        kind: Kind of that folder, such as 'train' or 'probe'.
-        to: 'tensorboard', 'parquet' or 'hf'.
-        out: The file or folder that was written.
-        files: Names of the files in it.
-        notes: What it holds, and how to open it, in sentences.
-
-    Example:
-        See `export`.
-    """
+    """What an export wrote, and how to open it."""
 
     source: Path
     kind: str

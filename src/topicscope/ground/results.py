@@ -4,7 +4,7 @@
 class Run(Result):
     kind: ClassVar[str] = "train"
 
-This is the one place in which a low module reaches for `topicscope.figures` and `topicscope.report`: by name, and only
+This is the one place in which a low module reaches for `topicscope.pages`: by name, and only
 when a result is shown.
 """
 
@@ -57,15 +57,15 @@ class Result(ABC):
         """The numbers as an Arrow table."""
 
     def sections(self) -> list[Any]:
-        """The parts of the report (`topicscope.figures.Section`): figures, tables and what they show."""
-        return list(importlib.import_module("topicscope.figures").sections(self))
+        """The parts of the report (`topicscope.pages.Section`): figures, tables and what they show."""
+        return list(importlib.import_module("topicscope.pages").sections(self))
 
     def plot(self) -> Figure:
         """The main figure, as matplotlib has it."""
         figures = [figure for section in self.sections() for figure in section.figures]
         if not figures:
             raise InputError(f"{self!r} has no figure; .table() has its numbers")
-        return cast("Figure", importlib.import_module("topicscope.report").canvas(figures[0]))
+        return cast("Figure", importlib.import_module("topicscope.pages").canvas(figures[0]))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any] | None:
         """In a notebook that has anywidget: all that the page of the result has. Elsewhere `_repr_html_` is shown.
@@ -74,12 +74,12 @@ class Result(ABC):
         """
         if not in_notebook() or importlib.util.find_spec("anywidget") is None:
             return None
-        report, sections = importlib.import_module("topicscope.report"), self.sections()
-        widget, _ = report.notebook_view(self, sections)._repr_mimebundle_()
-        return {**widget, "text/html": report.notebook_html(self.summary(), sections), "text/plain": repr(self)}
+        pages, sections = importlib.import_module("topicscope.pages"), self.sections()
+        widget, _ = pages.notebook_view(self, sections)._repr_mimebundle_()
+        return {**widget, "text/html": pages.notebook_html(self.summary(), sections), "text/plain": repr(self)}
 
     def _repr_html_(self) -> str:
-        return str(importlib.import_module("topicscope.report").notebook_html(self.summary(), self.sections()))
+        return str(importlib.import_module("topicscope.pages").notebook_html(self.summary(), self.sections()))
 
     @abstractmethod
     def _about(self) -> str:

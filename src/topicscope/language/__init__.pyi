@@ -1,11 +1,19 @@
-from .ablation import ablate as ablate
+from .ablation import (
+    ablate as ablate,
+)
 from .assignment import (
     Assignment as Assignment,
+    LabelWords as LabelWords,
     assign as assign,
     given_topics as given_topics,
+    label_words as label_words,
     load_topics as load_topics,
 )
-from .attention import CHUNK as CHUNK, TopicRelation as TopicRelation, tally_attention as tally_attention
+from .attention import (
+    CHUNK as CHUNK,
+    TopicRelation as TopicRelation,
+    tally_attention as tally_attention,
+)
 from .commands import (
     fit_corpus as fit_corpus,
     map_words as map_words,
@@ -23,9 +31,14 @@ from .configs import (
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
-from .corpora import Corpus as Corpus, unread as unread
-from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
-from .counting import top_pairs as top_pairs
+from .corpora import (
+    Corpus as Corpus,
+    unread as unread,
+)
+from .cost import (
+    cost_of as cost_of,
+    settings_that_cost as settings_that_cost,
+)
 from .forward import (
     attention_of as attention_of,
     padded as padded,
@@ -39,7 +52,6 @@ from .inputs import (
     find_snapshots as find_snapshots,
     model_place as model_place,
 )
-from .labels import LabelWords as LabelWords, label_words as label_words
 from .losses import (
     NoOutputHead as NoOutputHead,
     Predictor as Predictor,
@@ -48,12 +60,18 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .model_files import SEAL as SEAL, model_config as model_config, published_files as published_files
+from .model_files import (
+    SEAL as SEAL,
+    model_config as model_config,
+    published_files as published_files,
+)
 from .models import (
     LoadedModel as LoadedModel,
     checked as checked,
     load_model as load_model,
     load_tokenizer as load_tokenizer,
+    load_weights as load_weights,
+    quiet as quiet,
 )
 from .probe_rows import (
     CONTROLS as CONTROLS,
@@ -88,19 +106,35 @@ from .probes import (
     read_probe as read_probe,
     standing_heads as standing_heads,
 )
-from .probing import probe_model as probe_model, timeline_of as timeline_of, unit as unit
-from .state_probing import StateProbe as StateProbe
-from .topic_files import TopicFit as TopicFit
+from .probing import (
+    probe_model as probe_model,
+    timeline_of as timeline_of,
+    unit as unit,
+)
+from .state_probing import (
+    StateProbe as StateProbe,
+)
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
+    TopicWorld as TopicWorld,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
+    topic_world as topic_world,
 )
-from .topic_quality import TopicQuality as TopicQuality, best_of as best_of, choice as choice
-from .topic_worlds import TopicWorld as TopicWorld, topic_world as topic_world
-from .topics import Topics as Topics, best as best, read_topics_folder as read_topics_folder
-from .verdicts import Measured as Measured, verdict_of as verdict_of
+from .topics import (
+    TopicFit as TopicFit,
+    TopicQuality as TopicQuality,
+    Topics as Topics,
+    best as best,
+    best_of as best_of,
+    choice as choice,
+    read_topics_folder as read_topics_folder,
+)
+from .verdicts import (
+    Measured as Measured,
+    verdict_of as verdict_of,
+)
 from .vocabulary import (
     Vocabulary as Vocabulary,
     Window as Window,
@@ -109,7 +143,11 @@ from .vocabulary import (
     encode as encode,
     read_stop_words as read_stop_words,
     special_tokens as special_tokens,
+    top_pairs as top_pairs,
     whole_words as whole_words,
 )
-from .weights import load_weights as load_weights, quiet as quiet
-from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map
+from .word_maps import (
+    WordMap as WordMap,
+    read_words as read_words,
+    word_map as word_map,
+)

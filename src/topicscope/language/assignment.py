@@ -1,4 +1,6 @@
-"""Which words stand for a topic: its theta * V most likely ones, each in one topic (Table 1) or several (Table 5)."""
+"""Which words stand for a topic: the likeliest of fitted topics, those of a corpus's labels, or the user's own."""
+
+from __future__ import annotations
 
 import csv
 from collections import Counter
@@ -9,14 +11,143 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, one_line, parse_json, plain, read_text, serial, shown
+from topicscope.ground import (
+    Engine,
+    InputError,
+    Progress,
+    one_line,
+    parse_json,
+    plain,
+    read_text,
+    serial,
+    shown,
+    watched,
+)
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.counting import word_documents
-from topicscope.language.labels import LEAST_Z, LabelWords
-from topicscope.language.lines import separator_hint
-from topicscope.language.topics import Topics
-from topicscope.language.vocabulary import Vocabulary
-from topicscope.measure import Membership
+from topicscope.language.corpora import usable_labels
+from topicscope.language.readers import separator_hint
+from topicscope.language.topic_fits import PAIRS, shared_words
+from topicscope.language.topics import Topics, best
+from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
+from topicscope.measure import Membership, log_odds_z
+
+FEWEST_DOCUMENTS = 5  # of a label, and of a word
+LEAST_Z = 1.96  # of a label's words: those that all labels share stay below it but for one in forty
+NAMED_LABELS = 5  # labels that a remark names
+LONGEST_LABEL = 40  # characters of a label in a title
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelWords:
+    """The labels of a corpus as topics: how much likelier each word is in documents of each label than in others."""
+
+    names: tuple[str, ...]
+    documents: tuple[int, ...]
+    words: tuple[str, ...]
+    token: Int[np.ndarray, " W"]
+    scores: Float[np.ndarray, "K W"]
+    frequency: Float[np.ndarray, " W"]
+    cooccurring: Int[np.ndarray, "P 2"]
+    vocabulary_size: int
+    fingerprint: str
+    remark: str
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def top_words(self, label: int, count: int = 3) -> list[str]:
+        """Those of highest z that are clearly likelier in this label than in others."""
+        return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
+
+    def records(self) -> list[dict[str, str | float]]:
+        """Every word that is clearly likelier in a label, the clearest first: columns topic, word and z."""
+        return [
+            {"topic": name, "word": self.words[i], "z": float(scores[i])}
+            for name, scores in zip(self.names, self.scores, strict=True)
+            for i in np.argsort(-scores, kind="stable")
+            if scores[i] > LEAST_Z
+        ]
+
+    def mixture(self, label: str | None) -> Float[np.ndarray, " K"] | None:
+        """All of a document is its label; None where that is none of these."""
+        return np.eye(len(self))[self.names.index(label)] if label in self.names else None
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """'physics: quark boson field'."""
+        return tuple(f"{cut(name, LONGEST_LABEL)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
+
+    def check(self, vocabulary: Vocabulary) -> None:
+        if self.fingerprint != vocabulary.fingerprint:
+            raise InputError("the words of these labels were counted with another tokenizer; count them with this one")
+
+
+def label_words(
+    texts: Sequence[str],
+    labels: Sequence[str | None],
+    vocabulary: Vocabulary,
+    *,
+    name: str = "label",
+    engine: Engine = serial,
+    progress: Progress | None = None,
+) -> LabelWords:
+    """The words of labels; labels with too few documents are left out, and so are words of too few documents."""
+    every = usable_labels(labels, name)
+    counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
+    if len(counts) < 2:
+        raise InputError(
+            f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
+            "give more text with these labels, or raise --max-documents"
+        )
+    names = tuple(counts)
+    with watched(progress) as shown:
+        shown("counting words")
+        mine = [i for i, label in enumerate(labels) if label in counts]
+        documents = word_documents([texts[i] for i in mine], vocabulary, engine)
+        shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
+        if len(used) < 2:
+            raise InputError(
+                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
+            )
+        table = np.zeros((len(names), len(used)))
+        number = {label: k for k, label in enumerate(names)}
+        for i, document in zip(mine, documents, strict=True):
+            label = labels[i]
+            if label is not None:
+                table[number[label]] += np.bincount(document, minlength=len(vocabulary.words))[used]
+        shown("counting pairs of words")
+        pairs = top_pairs(shared, len(used), PAIRS, engine)[0]
+    return LabelWords(
+        names=names,
+        documents=tuple(counts.values()),
+        words=tuple(vocabulary.words[i] for i in used),
+        token=vocabulary.token[used],
+        scores=log_odds_z(table),
+        frequency=table.sum(0),
+        cooccurring=pairs,
+        vocabulary_size=vocabulary.size,
+        fingerprint=vocabulary.fingerprint,
+        remark=_remark(name, counts, [label for label in every if label not in counts], len(texts) - every.total()),
+    )
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters; an ellipsis says that there are more."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
+    """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
+
+    def some(said: Sequence[str]) -> str:
+        return ", ".join(said[:NAMED_LABELS]) + (", ..." if len(said) > NAMED_LABELS else "")
+
+    largest = some([f"{cut(label, LONGEST_LABEL)} {count}" for label, count in counts.items()])
+    few = some([cut(label, LONGEST_LABEL) for label in rare])
+    left_out = f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})" if rare else ""
+    unlabelled = f"; {without} of the documents have no label" if without else ""
+    return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
+
 
 MOST_BYTES = 2**28  # of a file of words and topics
 MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # words and topics in it
@@ -27,21 +158,7 @@ MANY = 1000  # words, of which no two topics hold all
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """Words (as tokens) and their topics.
-
-    Attributes:
-        token: Token of each word (W).
-        words: The words.
-        frequency: Occurrences of each word (W).
-        membership: Which words are in which topics.
-        threshold: theta, the share of the vocabulary that each topic keeps; None where the user gave the topics.
-        topics_per_word: 'one' or 'many'.
-        names: Names of the topics.
-        remark: Which given words could not be used; which labels there are.
-
-    Example:
-        See `assign`.
-    """
+    """Words (as tokens) and their topics."""
 
     token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
@@ -62,28 +179,6 @@ def assign(
     """The words that stand for each topic: its `threshold * V` most likely ones (Table 1).
 
     Of labels, those of the highest z, as far as they are clearly likelier there than in other labels.
-
-    Args:
-        topics: Fitted topics, or the words of labels.
-        threshold: theta, between 0 and 1.
-        topics_per_word: 'one': a word stays only in the topic in which it is likeliest. 'many': in all (Table 5).
-        names: Names of the topics; None: their top words.
-
-    Returns:
-        Words and their topics.
-
-    Raises:
-        InputError: The threshold keeps no word, or all of them.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> from topicscope.language import fit_topics, whole_words
-        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> assignment = assign(topics, threshold=0.05)
-        >>> len(assignment.words), assignment.membership.sizes.tolist()
-        (6, [3, 3])
     """
     if not 0 < threshold < 1:
         raise InputError(
@@ -162,32 +257,7 @@ def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
 def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
-    r"""Fitted topics from their folder, or your own topics from a file.
-
-    Args:
-        path: A folder of `topicscope topics`, or a CSV or JSON file of words and topics.
-        vocabulary: Whole words of the tokenizer.
-        texts: Texts in which the words of your own topics are counted.
-        engine: Counts the words.
-
-    Returns:
-        `Topics` from a folder, an `Assignment` from a file.
-
-    Raises:
-        InputError: The file cannot be read, or too few of its words are whole words.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> import tempfile
-        >>> from topicscope.language import whole_words
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "topics.csv"
-        ...     _ = path.write_text("word,topic\nfrog,water\ntoad,water\nmozart,music\nopera,music\n")
-        ...     load_topics(path, whole_words(tokenizer), texts).frequency.tolist()
-        [10, 10, 10, 10]
-    """
+    """Fitted topics from their folder, or your own topics from a file."""
     given = read_topics(path)
     if isinstance(given, Topics):
         return given
@@ -198,32 +268,7 @@ def load_topics(
 def given_topics(
     path: str | Path, vocabulary: Vocabulary, frequency: Float[np.ndarray, " W"] | None = None
 ) -> Assignment:
-    r"""Your own topics from a file.
-
-    Args:
-        path: A CSV or JSON file of words and topics.
-        vocabulary: Whole words of the tokenizer.
-        frequency: Occurrences of the vocabulary's words; None: not known.
-
-    Returns:
-        Words and their topics.
-
-    Raises:
-        InputError: The file cannot be read, or too few of its words are whole words.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> import tempfile
-        >>> from topicscope.language import whole_words
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "topics.csv"
-        ...     _ = path.write_text("word,topic\nfrog,water\ntoad,water\nmozart,music\nopera,music\nxylophone,music\n")
-        ...     found = given_topics(path, whole_words(tokenizer))
-        >>> found.names, sorted(found.words)  # the tokenizer has no token 'xylophone'
-        (('water', 'music'), ['frog', 'mozart', 'opera', 'toad'])
-    """
+    """Your own topics from a file."""
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
     unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]

@@ -18,13 +18,12 @@ from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.assignment import Assignment
-from topicscope.language.counting import in_shards
 from topicscope.language.forward import outputs_of, padded
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import HeadRow
 from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
 from topicscope.language.verdicts import POSITION_PAIRS
-from topicscope.language.vocabulary import Window, batches, chunks
+from topicscope.language.vocabulary import Window, batches, chunks, in_shards
 from topicscope.measure import Effect, corrected_p, effect, frequency_bins
 
 SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2

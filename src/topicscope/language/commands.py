@@ -22,6 +22,7 @@ from topicscope.ground import (
     Progress,
     afford,
     folders,
+    one_thread,
     open_folder,
     read_about,
     serial,
@@ -29,67 +30,22 @@ from topicscope.ground import (
     watched,
     write_csv,
 )
-from topicscope.language.assignment import Assignment, assignments_of
-from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
+from topicscope.language.assignment import Assignment, LabelWords, assignments_of, label_words, load_topics
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
 from topicscope.language.cost import cost_of, settings_that_cost
 from topicscope.language.inputs import check_inputs, find_snapshots
-from topicscope.language.labels import LabelWords
 from topicscope.language.probe_rows import short
 from topicscope.language.probes import PROBE, Probe
-from topicscope.language.text_sources import TextSource, fit_sample
-from topicscope.language.topic_quality import best_of
-from topicscope.language.topics import TOPICS, Topics
-from topicscope.language.vocabulary import read_stop_words, whole_words
+from topicscope.language.topic_fits import Sampler, fit_each
+from topicscope.language.topics import TOPICS, Topics, best_of
+from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
 from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
 ANNOUNCED = 10.0  # seconds from which on the estimate is printed
 Out = str | os.PathLike[str] | None
 AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
-
-
-@contextmanager
-def opened_folder(
-    kind: Kind,
-    config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig,
-    out: Out,
-    progress: Progress | None,
-    yes: bool = False,
-) -> Iterator[tuple[Folder | None, Progress]]:
-    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
-
-    So is what does not fit into memory or on the disk, unless `yes`.
-    """
-    check_inputs(config)
-    if not isinstance(config, WordsConfig):
-        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
-    with (
-        open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
-        watched(progress) as shown,
-    ):
-        yield folder, shown
-
-
-def stored(
-    result: AnyResult,
-    folder: Folder | None,
-    fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
-    names: Sequence[str] = (),
-    labelled: Sequence[LabelWords] = (),
-) -> AnyResult:
-    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
-
-    They are topics-NAME, or topics-1, topics-2, ... where they have no names. Words of labels become tables.
-    """
-    if folder is not None:
-        folder.begin()
-        for number, (fit, topics) in enumerate(fitted, start=1):
-            topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
-        for number, words in enumerate(labelled, start=1):
-            write_csv(folder.file(f"label-words-{number}.csv"), words.records())
-        result.write(folder)
-    return result
 
 
 def fit_corpus(
@@ -283,8 +239,104 @@ def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None
 
 
 def _about(name: str) -> folders.About | None:
-    """What the folder of snapshots says of itself; other programs may write another about.json."""
+    """What the folder of snapshots says; another program may have an about.json of its own."""
     try:
         return read_about(name)
     except InputError:
         return None
+
+
+@contextmanager
+def opened_folder(
+    kind: Kind,
+    config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig,
+    out: Out,
+    progress: Progress | None,
+    yes: bool = False,
+) -> Iterator[tuple[Folder | None, Progress]]:
+    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
+
+    So is what does not fit into memory or on the disk, unless `yes`.
+    """
+    check_inputs(config)
+    if not isinstance(config, WordsConfig):
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
+    with (
+        open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
+        watched(progress) as shown,
+    ):
+        yield folder, shown
+
+
+def stored(
+    result: AnyResult,
+    folder: Folder | None,
+    fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
+    names: Sequence[str] = (),
+    labelled: Sequence[LabelWords] = (),
+) -> AnyResult:
+    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
+
+    They are topics-NAME, or topics-1, topics-2, ... where they have no names. Words of labels become tables.
+    """
+    if folder is not None:
+        folder.begin()
+        for number, (fit, topics) in enumerate(fitted, start=1):
+            topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
+        for number, words in enumerate(labelled, start=1):
+            write_csv(folder.file(f"label-words-{number}.csv"), words.records())
+        result.write(folder)
+    return result
+
+
+class TextSource:
+    """The text, stop words and topics of a probe or a timeline."""
+
+    def __init__(self, config: ProbeConfig | TimelineConfig, engine: Engine, progress: Progress) -> None:
+        self.config, self.engine, self.progress = config, engine, progress
+        self.fitted: list[tuple[TopicsConfig, Topics]] = []
+        self.stop_words = read_stop_words(config.stop_words)
+        self.corpus = Corpus(config.corpus, config.text_field, config.split_text, label_field=config.label_field)
+        progress("reading the corpus")
+        # the documents of the attention pass: another sample than that of the topics, so another seed
+        drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
+        self.places, documents = [place for place, _ in drawn], [document for _, document in drawn]
+        self.texts = [document.text for document in documents]
+        self.labels = [document.label for document in documents] if config.label_field is not None else []
+
+    def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | LabelWords | Assignment:
+        """The labels of the corpus or given topics where there are some, else fitted ones."""
+        if self.config.label_field is not None:
+            self.progress("reading the corpus")
+            documents = self.corpus.sample_documents(self.config.max_documents, self.config.seed)
+            texts, labels = zip(*documents, strict=True)
+            name, engine = self.config.label_field, self.engine
+            with self.corpus.blamed():
+                return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
+        if self.config.topics_from is not None:
+            self.progress("reading the topics")
+            return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)
+        fit = topics_config(self.config, tokenizer)
+        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)[0]))
+        return self.fitted[-1][1]
+
+
+def fit_sample(
+    corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
+) -> list[Topics]:
+    """One fit for every number of topics, fewest first."""
+    progress("reading the corpus")
+    how = Sampler(config.backend, config.iterations, 1, config.seed)
+    texts = corpus.sample(config.max_documents, config.seed)
+    with one_thread(), corpus.blamed():
+        fits = fit_each(
+            texts,
+            vocabulary,
+            sorted(set(config.topics)),
+            how,
+            min_documents=config.min_documents,
+            stability=config.stability,
+            engine=engine,
+            progress=progress,
+        )
+    return [replace(topics, fit=replace(topics.fit, corpus=corpus.summary())) for topics in fits]

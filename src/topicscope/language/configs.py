@@ -34,6 +34,7 @@ def _plain(value: Any) -> Any:
 
 
 def _several(value: Any) -> Any:
+    """A single value stands for a list of one."""
     return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
 
 
@@ -68,6 +69,8 @@ Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 @section
 class TextConfig(Config):
+    """The text, its words, and the topics that are fitted to it."""
+
     _: KW_ONLY
     text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
@@ -84,6 +87,8 @@ FEWEST_SHUFFLES = 19  # of which p can be as small as that
 
 @section
 class ModelPass(Config):
+    """How a model is measured at given topics."""
+
     _: KW_ONLY
     windows: Count | None = 2
     embedding: Embedding = "matrix"
@@ -109,7 +114,7 @@ class Measurement(ModelPass):
 
     @property
     def attention_shuffles(self) -> int:
-        """A tenth of the shuffles, because each costs more; but enough for a verdict."""
+        """A tenth of them, since each costs more; but enough for a verdict, where there are as many."""
         return max(self.shuffles // 10, min(self.shuffles, FEWEST_SHUFFLES))
 
 
@@ -120,7 +125,7 @@ QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200
 
 @section
 class TopicsConfig(TextConfig):
-    """Settings of `fit_corpus`."""
+    """Settings of `fit_corpus`, and the options of `topicscope topics`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
     QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
@@ -248,7 +253,7 @@ class TimelineConfig(TextConfig, ModelPass):
 
 @section
 class WordsConfig(Config):
-    """Settings of `map_words`."""
+    """Settings of `map_words`, and the arguments of `topicscope words`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
@@ -270,7 +275,7 @@ def one_source(config: ProbeConfig | TimelineConfig) -> None:
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
-    """The settings with which a probe or a timeline fits its topics."""
+    """The fit of topics inside a probe or a timeline, as a command of its own would do it, without a second fit."""
     shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
     return TopicsConfig(config.corpus, tokenizer, topics=(config.topics,), stability=False, **shared)
 

@@ -227,18 +227,7 @@ class Corpus:
 
 
 def unread(summary: str) -> list[str]:
-    """A sentence on text that could not be read.
-
-    Args:
-        summary: What `Corpus.summary` said.
-
-    Returns:
-        One sentence, or none where all text could be read.
-
-    Example:
-        >>> unread("120 documents"), unread("120 documents, 2 broken lines")
-        ([], ['Not all of the text could be read: 120 documents, 2 broken lines'])
-    """
+    """A sentence on text that could not be read."""
     broken = BROKEN in summary or ENCODING in summary
     return [f"Not all of the text could be read: {summary}"] if broken else []
 

@@ -23,9 +23,8 @@ from torch import Tensor
 from topicscope.ground import InputError, Stream, generator
 from topicscope.language.forward import is_causal, padded, shifted_right
 from topicscope.language.inputs import model_place
-from topicscope.language.models import TRIED, LoadedModel
+from topicscope.language.models import TRIED, LoadedModel, load_weights, refusing
 from topicscope.language.vocabulary import Window, batches, chunks
-from topicscope.language.weights import load_weights, refusing
 
 MASKED = 7  # one in so many tokens is masked at a time: 14%, near the 15% of training
 CHUNK = 128  # windows that are sorted by length together

@@ -103,47 +103,12 @@ def read_model_files(folder: Path) -> ModelFiles:
 
 
 def model_config(folder: Path) -> Mapping[str, Any]:
-    """Read the config.json of a model folder, and check that its weights files are complete.
-
-    Args:
-        folder: Folder of the model.
-
-    Returns:
-        Its settings, as plain values by name.
-
-    Raises:
-        InputError: It is missing or damaged.
-
-    Example:
-        >>> import tempfile
-        >>> import numpy as np
-        >>> from safetensors.numpy import save_file
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "config.json").write_text('{"model_type": "bert", "num_hidden_layers": 2}')
-        ...     save_file({"embeddings": np.zeros((5, 2))}, f"{folder}/model.safetensors")
-        ...     model_config(Path(folder))["num_hidden_layers"]
-        2
-    """
+    """Read the config.json of a model folder, and check that its weights files are complete."""
     return read_model_files(folder).config
 
 
 def published_files(folder: Path) -> list[Path]:
-    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else.
-
-    Args:
-        folder: Folder of the model.
-
-    Returns:
-        Their paths, sorted.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     for name in ("config.json", "model.safetensors", "code.py", "weights.bin"):
-        ...         _ = Path(folder, name).write_text("")
-        ...     [file.name for file in published_files(Path(folder))]
-        ['config.json', 'model.safetensors']
-    """
+    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else."""
     return sorted({file for pattern in PUBLISHED for file in folder.glob(pattern) if file.is_file()})
 
 

@@ -26,8 +26,9 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.ablation import ablate
-from topicscope.language.assignment import Assignment, assignments_of, load_topics
+from topicscope.language.assignment import Assignment, LabelWords, assignments_of, load_topics
 from topicscope.language.attention import (
+    DocumentSums,
     PairRelation,
     Parts,
     PartTally,
@@ -38,25 +39,16 @@ from topicscope.language.attention import (
     tally_attention,
 )
 from topicscope.language.configs import Measurement, ModelPass
-from topicscope.language.counting import top_pairs, word_documents
-from topicscope.language.documents import (
-    DocumentSums,
-    chosen_documents,
-    document_losses,
-    document_rows,
-    most_words,
-    shown_documents,
-)
+from topicscope.language.documents import chosen_documents, document_losses, document_rows, most_words, shown_documents
 from topicscope.language.forward import word_vectors
-from topicscope.language.labels import LabelWords
 from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, load_model
-from topicscope.language.probe_rows import CooccurrenceRow, ProbeRow, TopicRow, place, topical_heads
+from topicscope.language.probe_rows import CooccurrenceRow, PairContrast, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
 from topicscope.language.state_probing import StateProbe, large_text_note, mixture_of, originals
 from topicscope.language.topics import Topics
-from topicscope.language.verdicts import PairContrast, verdict_of
-from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
+from topicscope.language.verdicts import verdict_of
+from topicscope.language.vocabulary import Vocabulary, Window, top_pairs, whole_words, windows, word_documents
 from topicscope.measure import (
     Effect,
     PairSums,

@@ -16,10 +16,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Progress, Stream, generator
-from topicscope.language.assignment import Assignment
+from topicscope.language.assignment import Assignment, LabelWords
 from topicscope.language.attention import PairRelation
 from topicscope.language.configs import Measurement
-from topicscope.language.labels import LabelWords
 from topicscope.language.models import LoadedModel
 from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,

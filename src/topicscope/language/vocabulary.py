@@ -1,26 +1,31 @@
-"""Which tokens are whole words: found by asking the tokenizer, not by its name. And documents, cut to a model's length.
+"""Which tokens are whole words, documents cut to a model's length, and which words stand together most often.
 
-A token that decodes to letters starts a word if text with a space before it gives that same token back. It continues a
-word if it is written without a space after the token before it. A position shows a whole word if its token is a word
-and the next token does not continue it.
+Whole words are found by asking the tokenizer, not by its name. A token that decodes to letters starts a word if text
+with a space before it gives that same token back. It continues a word if it is written without a space after the token
+before it. A position shows a whole word if its token is a word and the next token does not continue it.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from itertools import islice
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
+from scipy import sparse
 
-from topicscope.ground import InputError, Item, read_text, shown
+from topicscope.ground import Common, Engine, InputError, Item, Output, in_order, read_text, repeatable, serial, shown
 
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
@@ -32,18 +37,7 @@ TOKENS = 8192  # positions of a batch, padding included
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The whole words of a tokenizer.
-
-    Attributes:
-        tokenizer: The tokenizer.
-        size: V, its number of tokens.
-        token: Token of each word (W).
-        words: The words.
-        continues: Whether a token continues the word before it (V).
-
-    Example:
-        See `whole_words`.
-    """
+    """The whole words of a tokenizer."""
 
     tokenizer: Any
     size: int
@@ -75,26 +69,7 @@ class Vocabulary:
 
 
 def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
-    """All tokens that are words of at least two letters, without special tokens and stop words.
-
-    Args:
-        tokenizer: A tokenizer of the library transformers.
-        stop_words: Words to leave out; None: the English ones.
-
-    Returns:
-        The words.
-
-    Raises:
-        InputError: No token is a whole word.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> words = whole_words(tokenizer, stop_words=["pond"])
-        >>> "frog" in words.words, "pond" in words.words
-        (True, False)
-    """
+    """All tokens that are words of at least two letters, without special tokens and stop words."""
     size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
@@ -118,21 +93,7 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
-    """Stop words by name or from a file.
-
-    Args:
-        name: 'english', 'none', or a file with one word per line.
-
-    Returns:
-        The words.
-
-    Raises:
-        InputError: The file cannot be read.
-
-    Example:
-        >>> "the" in read_stop_words("english"), len(read_stop_words("none"))
-        (True, 0)
-    """
+    """Stop words by name or from a file."""
     if str(name) == "none":
         return frozenset()
     if str(name) == "english":
@@ -147,22 +108,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    """Tokens of texts, without special tokens, however long.
-
-    Args:
-        tokenizer: A tokenizer of the library transformers.
-        texts: The texts.
-
-    Returns:
-        Token numbers of each text.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> [len(tokens) for tokens in encode(tokenizer, ["frog toad", "mozart"])]
-        [2, 1]
-    """
+    """Tokens of texts, without special tokens, however long."""
     encoded = tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -175,19 +121,7 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a document that the model reads at once.
-
-    Attributes:
-        document: Number of the document.
-        tokens: Numbers of its tokens, with the model's special ones (N).
-        places: Positions of whole words in it (P).
-        reached: How many documents are done at its end, for the progress.
-
-    Example:
-        >>> window = Window(document=0, tokens=np.array([2, 7, 5, 3]), places=np.array([1]))  # [CLS] frog . [SEP]
-        >>> window.tokens[window.places].tolist()  # its whole words
-        [7]
-    """
+    """A stretch of a document that the model reads at once."""
 
     document: int
     tokens: Int[np.ndarray, " N"]
@@ -221,21 +155,7 @@ def windows(
 
 
 def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """What a tokenizer puts before and after a text.
-
-    Args:
-        tokenizer: A tokenizer of the library transformers.
-
-    Returns:
-        Tokens before, and tokens after.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tokenizer.convert_ids_to_tokens(special_tokens(tokenizer)[0])
-        ['[CLS]']
-    """
+    """What a tokenizer puts before and after a text."""
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
@@ -244,39 +164,14 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of `size` items, in order; the last one may be shorter.
-
-    Args:
-        items: Any items.
-        size: Items per list.
-
-    Returns:
-        The lists, one after another.
-
-    Example:
-        >>> list(chunks(range(5), 2))
-        [[0, 1], [2, 3], [4]]
-    """
+    """Lists of `size` items, in order; the last one may be shorter."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
 
 
 def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
-    """Put windows of about the same length into batches.
-
-    Args:
-        chunk: The windows.
-        most: Most positions of a batch, padding included; None: a fixed number.
-
-    Returns:
-        The batches, the longest windows first.
-
-    Example:
-        >>> chunk = [Window(n, np.zeros(size, dtype=int), np.zeros(0, dtype=int)) for n, size in enumerate((2, 4, 3))]
-        >>> [[window.document for window in batch] for batch in batches(chunk, most=8)]
-        [[1, 2], [0]]
-    """
+    """Put windows of about the same length into batches."""
     batch: list[Window] = []
     room = TOKENS if most is None else min(TOKENS, most)
     for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
@@ -285,3 +180,87 @@ def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Windo
             batch = []
         batch.append(window)
     yield batch
+
+
+DOCUMENTS = 256  # of a shard: their token lists are large
+STRETCH = 50  # whole words of a stretch
+Document = Int[np.ndarray, " N"]  # the numbers of its words
+
+
+def in_shards(
+    engine: Engine, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
+) -> Iterator[Output]:
+    """`work(common, shard)` of every shard, in order.
+
+    The engine serial takes one shard after another and passes the caller's own objects. Any other engine gets `common`
+    packed as a pool of processes packs what it sends, but every process unpacks it only once.
+    """
+    if engine is serial:
+        return (work(common, shard) for shard in shards)
+    return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), shards))
+
+
+def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process: there is one process per core
+    work, common = shipped
+    with repeatable():
+        return work(_unpacked(common), shard)
+
+
+@functools.lru_cache(maxsize=1)
+def _unpacked(common: bytes) -> Any:
+    return ForkingPickler.loads(common)
+
+
+def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
+    found = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
+    return [words for shard in found for words in shard]
+
+
+def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
+    return [words[words >= 0] for words in map(vocabulary.words_at, encode(vocabulary.tokenizer, texts))]
+
+
+def top_pairs(
+    documents: Sequence[Document], words: int, count: int, engine: Engine = serial
+) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
+    """The pairs of different words that share most stretches of text (the control of Table 2).
+
+    A pair is at most as frequent as its rarer word, so only frequent words are looked at.
+    """
+    shards = list(chunks(documents, DOCUMENTS))
+    spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
+    order = np.argsort(-spread, kind="stable")
+    size = min(words, 2000)
+    while True:
+        frequent = np.sort(order[:size])
+        counts = in_shards(engine, joint_counts, (words, frequent), shards)
+        joint = functools.reduce(operator.add, counts, sparse.csr_array((size, size), dtype=np.int64)).tocoo()
+        left, right = frequent[joint.row], frequent[joint.col]
+        best = np.lexsort((right, left, -joint.data))[:count]
+        if size == words or (len(best) == count and spread[order[size]] < joint.data[best[-1]]):
+            return np.stack([left[best], right[best]], 1), joint.data[best]
+        size = min(words, 2 * size)
+
+
+def spread_of(words: int, documents: Sequence[Document]) -> Int[np.ndarray, " W"]:
+    """How many stretches each word is in."""
+    return np.asarray(stretches(documents, words).sum(0)).ravel()
+
+
+def joint_counts(which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Document]) -> sparse.csr_array:
+    """How many stretches each two of some words share, the first of the pair before the second."""
+    words, some = which
+    part = stretches(documents, words)[:, some]
+    return sparse.triu(part.T @ part, k=1).tocsr()
+
+
+def stretches(documents: Sequence[Document], words: int) -> sparse.csr_array:
+    """One row per stretch, 1 where a word occurs in it. No stretch reaches over the end of a document."""
+    lengths = np.array([len(document) for document in documents])
+    counts = -(-lengths // STRETCH)
+    inside = np.concatenate([np.arange(length) // STRETCH for length in lengths])
+    row, column = inside + np.repeat(np.cumsum(counts) - counts, lengths), np.concatenate(documents)
+    table = sparse.coo_array((np.ones(len(row), dtype=np.int64), (row, column)), shape=(counts.sum(), words)).tocsr()
+    table.data[:] = 1
+    return table

@@ -36,20 +36,7 @@ MEANING: dict[Answer, str] = {
 
 @dataclass(frozen=True, repr=False)
 class WordMap(Result):
-    """Cosines between words (Figure 3).
-
-    Attributes:
-        model: Name of the model.
-        words: The words.
-        groups: Number of each word's group.
-        pieces: Tokens of each word; the vectors of several are averaged.
-        cosine: The cosines (n x n).
-
-    Example:
-        >>> found = WordMap("tiny", ("frog", "toad"), (0, 0), (1, 2), np.array([[1.0, 0.5], [0.5, 1.0]]))
-        >>> found.labels, found.means()[0]
-        (['frog', 'toad*'], 0.5)
-    """
+    """Cosines between words (Figure 3)."""
 
     kind: ClassVar[str] = WORDS.name
     model: str
@@ -139,22 +126,7 @@ class WordMap(Result):
 
 
 def read_words(path: str | os.PathLike[str]) -> WordMap:
-    """Read the words of a finished folder.
-
-    Args:
-        path: The folder.
-
-    Returns:
-        The cosines.
-
-    Raises:
-        InputError: The folder holds no words, or is damaged.
-
-    Example:
-        >>> read_words("no/such/folder")
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
-    """
+    """Read the words of a finished folder."""
     return read_finished(path, WORDS, WordMap.from_dict)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope import training
-from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many
 from topicscope.paper.flows import all_of
 from topicscope.paper.stage_flows import World

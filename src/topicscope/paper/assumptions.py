@@ -7,7 +7,7 @@ beside training under uniform attention, in worlds that the theorems leave out (
 from dataclasses import asdict, dataclass
 
 from topicscope import training
-from topicscope.figures import Figure, Points, TableData
+from topicscope.pages import Figure, Points, TableData
 from topicscope.paper.blocks import Blocks, blocks_of, contrast, mean_spread
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many
 from topicscope.paper.flows import all_of

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from topicscope import measure, training
-from topicscope.figures import Figure, Points
 from topicscope.measure import Estimate, estimate
+from topicscope.pages import Figure, Points
 from topicscope.paper.blocks import Blocks, blocks_of
 from topicscope.paper.experiment import Context, by_category, train_many
 from topicscope.world import word_counts

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Heat, TableData
 from topicscope.measure import Estimate, estimate
+from topicscope.pages import Figure, Heat, TableData
 from topicscope.paper.experiment import Context, Number, Outcome, train_many, verdict
 
 Which = Literal["value", "gram"]

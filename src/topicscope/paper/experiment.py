@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from topicscope import language, training
-from topicscope.figures import Circles, Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
+from topicscope.pages import Circles, Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topicscope.figures import Figure, Lines, Series
+from topicscope.pages import Figure, Lines, Series
 from topicscope.paper.blocks import (
     RELATIONS,
     RULE,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from topicscope import figures, language
-from topicscope.figures import Figure, TableData, Verdict
+from topicscope import language, pages
+from topicscope.pages import Figure, TableData, Verdict
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.small_models import GROUP, small_models
 
@@ -78,11 +78,11 @@ def judge(found: Found) -> Outcome:
         ]
         for model in means
     ]
-    shown = [panel for words in found.maps.values() for panel in figures.word_figure(words).panels]
+    shown = [panel for words in found.maps.values() for panel in pages.word_figure(words).panels]
     random = [
         replace(panel, title=f"{panel.title}, random weights")
         for words in found.random.values()
-        for panel in figures.word_figure(words).panels
+        for panel in pages.word_figure(words).panels
     ]
     return Outcome(
         paper=PAPER,

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import Estimate, estimate, stage_bands, stages
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper import figure4_curves as figure
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many, verdict
 from topicscope.theory import dynamics

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.figures import Series
+from topicscope.pages import Series
 
 PARTS = ("value", "key", "query")
 STEPS = 1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicscope import figures, language, pretraining
+from topicscope import language, pages, pretraining
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
@@ -31,7 +31,7 @@ class Curves:
     def starts(self) -> dict[str, dict[str, float]]:
         """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
         metrics = self.run.metrics
-        return {layer: figures.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
+        return {layer: pages.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def judge(found: Found) -> Outcome:
     counts = Counter(one.setting for one in runs for _ in starts[one.label])
     first = Counter(one.setting for one in runs for steps in starts[one.label].values() if value_first(steps))
     failed = [
-        f"{one.label}, {figures.layer_title(layer)}"
+        f"{one.label}, {pages.layer_title(layer)}"
         for one in found.near
         for layer, steps in starts[one.label].items()
         if not value_first(steps)
@@ -106,8 +106,8 @@ def judge(found: Found) -> Outcome:
         reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {ranges(near)}")
         + f"; norms end at {growth(found.near)} their start from near zero, "
         f"and at {growth(found.usual)} from the usual start",
-        figures=[figures.dynamics_figure(*shown), figures.loss_figure(*shown)],
-        tables=[figures.stage_table(*shown)],
+        figures=[pages.dynamics_figure(*shown), pages.loss_figure(*shown)],
+        tables=[pages.stage_table(*shown)],
         numbers=starts,
         config=runs[0].run.config.as_dict(),
         ours=float(np.median([steps[part] for steps in near for part in ("key", "query")])),

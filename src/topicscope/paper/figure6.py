@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure
+from topicscope.pages import Figure
 from topicscope.paper.blocks import DIAGONAL_RULE, RELATIONS, Blocks, WordMatrix, blocks_of
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
 from topicscope.theory import Setting

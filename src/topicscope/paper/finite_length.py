@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from topicscope import training
-from topicscope.figures import Figure, Points, Series, TableData
 from topicscope.measure import Estimate, estimate
+from topicscope.pages import Figure, Points, Series, TableData
 from topicscope.paper.blocks import RELATIONS, Blocks, WordMatrix, blocks_of
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many
 from topicscope.paper.flows import all_of

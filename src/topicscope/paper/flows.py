@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope import training
-from topicscope.figures import Verdict
 from topicscope.ground import merged
+from topicscope.pages import Verdict
 from topicscope.paper.experiment import Context, train_many, verdict
 
 FLOW: dict[str, Any] = {

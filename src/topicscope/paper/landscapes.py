@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.figures import TableData, landscape_figure
+from topicscope.pages import TableData, landscape_figure
 from topicscope.paper.experiment import Context, Number, Outcome, verdict
 from topicscope.theory import Landscape, Setting, best_attention, landscape, theorem3, theorem5
 

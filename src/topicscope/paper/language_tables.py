@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope import figures, language
+from topicscope import language, pages
 from topicscope.measure import Effect
 from topicscope.paper.experiment import Context, Number, Outcome, verdict
 from topicscope.paper.small_models import DECODED, probe_small, small_models
@@ -119,7 +119,7 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     }
     falls = found.known or all(here and here[0] > here[-1] for here in ratios.values())
     silent = all(abs(attention_ratio(attention_of(row, decoded=found.known)) - 1) < 0.01 for row in fresh)
-    measures = [name for name in figures.MAIN_MEASURES if name in judged] if found.known else figures.MAIN_MEASURES
+    measures = [name for name in pages.MAIN_MEASURES if name in judged] if found.known else pages.MAIN_MEASURES
     course = f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest"
     beyond = "has a 95% interval above zero" + (" and is beyond shuffled topics" if found.known else "")
     encoders = [
@@ -129,7 +129,7 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
     ]
     return Outcome(
         paper="ratios of cosine, dot product and attention, at the three thresholds: "
-        + "; ".join(f"{language.short(model)}: {figures.family(model, kind)}" for model in models),
+        + "; ".join(f"{language.short(model)}: {pages.family(model, kind)}" for model in models),
         theory="-",
         measured=("same-topic against different-topic mean" if found.known else "ratios of cosine, dot, attention")
         + ", by model and threshold: "
@@ -147,8 +147,8 @@ def judge_ratios(found: Found, kind: str, judged: tuple[str, ...]) -> Outcome:
         + ("" if found.known else course)
         + f"; with random weights attention shows {'none' if silent else 'an effect'}"
         + (f"; shown, not judged: attention ratio of the encoder: {', '.join(encoders)}" if encoders else ""),
-        figures=[figures.ratio_figure(rows), *figures.head_figures(heads)],
-        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
+        figures=[pages.ratio_figure(rows), *pages.head_figures(heads)],
+        tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(heads)],
         numbers={"rows": [row.as_dict() for row in rows]},
         config=found.config,
         ours=known(float(np.mean([here[0] if here else math.nan for here in ratios.values()]))),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Points, TableData
 from topicscope.measure import estimate
+from topicscope.pages import Figure, Points, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
 from topicscope.theory import bayes_loss
 

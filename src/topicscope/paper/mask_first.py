@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.figures import Figure, Heat, Lines, Series, TableData
+from topicscope.pages import Figure, Heat, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of
 from topicscope.paper.small_start import reached

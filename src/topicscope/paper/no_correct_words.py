@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicscope.figures import Figure, Lines, Series, TableData
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.stage_flows import COMMON, GROUP, WORLDS, StageFlow, World, stage_flows
 from topicscope.theory import gradient_flow

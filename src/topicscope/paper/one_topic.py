@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topicscope.figures import Figure, Lines, Series, TableData
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of
 from topicscope.paper.stage_flows import World

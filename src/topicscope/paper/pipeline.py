@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topicscope import figures, language
-from topicscope.figures import Figure, Lines, Series
+from topicscope import language, pages
 from topicscope.ground import one_thread
+from topicscope.pages import Figure, Lines, Series
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.language_tables import above_zero, attention_ratio, known
 from topicscope.paper.made_up import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
@@ -118,7 +118,7 @@ def measure(context: Context) -> Found:
 def judge(found: Found) -> Outcome:
     rows, heads = found.probe.rows, found.probe.heads
     trained, fresh = rows
-    effects = {name: trained.effects[name] for name in figures.MAIN_MEASURES}
+    effects = {name: trained.effects[name] for name in pages.MAIN_MEASURES}
     beyond_shuffled = {m for m, e in effects.items() if e is not None and e.p_value is not None and e.p_value < 0.05}
     missing = [name for name, effect in effects.items() if not above_zero(effect) or name not in beyond_shuffled]
     random = None if fresh.cosine is None else fresh.cosine.interval
@@ -127,7 +127,7 @@ def judge(found: Found) -> Outcome:
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
     losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
-    probed = [*figures.head_figures(heads), *figures.topic_figures(found.probe.topics)]
+    probed = [*pages.head_figures(heads), *pages.topic_figures(found.probe.topics)]
     for number, figure in enumerate(probed, start=1):
         figure.name = f"pipeline-{number}"
     return Outcome(
@@ -150,7 +150,7 @@ def judge(found: Found) -> Outcome:
             ),
             *probed,
         ],
-        tables=[figures.ratio_table(rows), figures.difference_table(rows), figures.head_table(heads)],
+        tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(heads)],
         numbers={
             "accuracy": found.accuracy,
             "rows": [row.as_dict() for row in rows],

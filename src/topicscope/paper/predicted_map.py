@@ -8,8 +8,8 @@ from statistics import mode
 from typing import Any, NamedTuple
 
 from topicscope import training
-from topicscope.figures import Axes, Figure, Map, Row, TableData, map_figure, tick
 from topicscope.measure import NOT_COVERED, PHASES
+from topicscope.pages import Axes, Figure, Map, Row, TableData, map_figure, tick
 from topicscope.paper.experiment import cell
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
 

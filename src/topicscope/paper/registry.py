@@ -3,8 +3,8 @@
 import importlib
 from typing import Any
 
-from topicscope.figures import Verdict
 from topicscope.ground import InputError, nearest
+from topicscope.pages import Verdict
 from topicscope.paper.experiment import Experiment
 
 ORDER = (

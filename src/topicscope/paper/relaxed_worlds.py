@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Heat, Points, Series, TableData
 from topicscope.measure import Estimate, estimate
+from topicscope.pages import Figure, Heat, Points, Series, TableData
 from topicscope.paper.experiment import Context, by_category
 from topicscope.paper.flows import time_of, train_flow
 from topicscope.theory import ValueOptimum, optimum, relative_distance

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from topicscope.figures import Compared, Figure, Judgement, Section, counted
 from topicscope.ground import (
     Result,
 )
+from topicscope.pages import Compared, Figure, Judgement, Section, counted
 from topicscope.paper.experiment import Context, Outcome
 from topicscope.paper.outcome_files import (
     REPRODUCE,

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure
+from topicscope.pages import Figure
 from topicscope.paper.blocks import WordMatrix
 from topicscope.paper.experiment import Context, Outcome, train_many, verdict
 from topicscope.theory import AttentionTheorem

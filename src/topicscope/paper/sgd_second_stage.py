@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Lines, Series, TableData
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, Scale, train_many, verdict
 from topicscope.paper.stage_flows import World, key_law
 from topicscope.theory import Weights

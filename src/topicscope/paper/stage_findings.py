@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from topicscope.figures import Row, TableData, tick
 from topicscope.measure import PHASES, TWO_STAGE
+from topicscope.pages import Row, TableData, tick
 from topicscope.paper.experiment import cell
 
 DEFAULT_EPS = 1e-8

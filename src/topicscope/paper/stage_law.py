@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from topicscope.figures import Figure, Lines, Series, TableData
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.stage_flows import (
     COMMON,

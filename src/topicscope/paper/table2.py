@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from topicscope import figures, language
+from topicscope import language, pages
 from topicscope.paper.experiment import LANGUAGE, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.language_tables import SMALL_DIFFERS, Found, measure_models
 from topicscope.paper.small_models import GROUP
@@ -44,7 +44,7 @@ def judge(found: Found) -> Outcome:
         verdict=verdict(all(nearer)),
         reason="the mean cosine of same-topic pairs is above that of the pairs that co-occur most (95%) "
         f"in {sum(nearer)} of {len(rows)} rows",
-        tables=[figures.cooccurrence_table(rows)],
+        tables=[pages.cooccurrence_table(rows)],
         numbers={"rows": [asdict(row) for row in rows]},
         config=found.config,
         ours=float(np.mean(gaps)) if gaps else None,

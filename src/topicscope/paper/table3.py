@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from topicscope.figures import TableData
 from topicscope.measure import estimate
+from topicscope.pages import TableData
 from topicscope.paper import attention_rows as shared
 from topicscope.paper.blocks import contrast
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict

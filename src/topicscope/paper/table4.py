@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topicscope.figures import TableData
+from topicscope.pages import TableData
 from topicscope.paper import attention_rows as shared
 from topicscope.paper.blocks import DIAGONAL_RULE
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from topicscope import training
-from topicscope.figures import Figure
+from topicscope.pages import Figure
 from topicscope.paper.blocks import WordMatrix, matrix_of
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
 from topicscope.paper.second_stage import INFINITE, UNIFORM_LOSS

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import training
-from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.blocks import WordMatrix
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
 from topicscope.theory import Setting, theorem2

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from topicscope import figures, language, measure as measures, pretraining, training
+from topicscope import language, measure as measures, pages, pretraining, training
 from topicscope.ground import one_thread
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, train_many, verdict
 
@@ -79,13 +79,13 @@ def judge(found: Found) -> Outcome:
         for order in (timeline.order for timeline in found.sandbox)
     ]
     named = {f"Sandbox, seed {seed}": timeline for seed, timeline in enumerate(found.sandbox)}
-    shown = figures.timeline_figures(found.sandbox[0], "timeline-sandbox")
+    shown = pages.timeline_figures(found.sandbox[0], "timeline-sandbox")
     numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}
     measured = f"sandbox: {found.sandbox[0].answer}"
     advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
     if found.text is not None:
         named["On the given text"] = found.text
-        shown += figures.timeline_figures(found.text, "timeline-text")
+        shown += pages.timeline_figures(found.text, "timeline-text")
         numbers["text"] = moments_and_order(found.text)
         measured += f". On the given text: {found.text.answer}"
         advice = ""
@@ -97,7 +97,7 @@ def judge(found: Found) -> Outcome:
         reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
         figures=shown,
         tables=[
-            replace(figures.moment_table(timeline), title=f"{where}: when topic structure appears")
+            replace(pages.moment_table(timeline), title=f"{where}: when topic structure appears")
             for where, timeline in named.items()
         ],
         numbers=numbers,

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope import training
-from topicscope.figures import Figure, Lines, Series, TableData
 from topicscope.measure import estimate
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
 from topicscope.paper.flows import all_of, half_way, time_of, train_flow
 from topicscope.theory import optimum

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from topicscope import sweeps, training
-from topicscope.figures import Axes, Figure, Row, map_figure, phase_table
 from topicscope.measure import PHASES
+from topicscope.pages import Axes, Figure, Row, map_figure, phase_table
 from topicscope.paper import predicted_map, stage_findings as findings
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE

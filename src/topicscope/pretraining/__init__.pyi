@@ -1,19 +1,22 @@
-from .config import LIBRARIES as LIBRARIES, PretrainConfig as PretrainConfig, Shape as Shape, Text as Text
-from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
-from .data import train_tokenizer as train_tokenizer
-from .layers import (
-    PretrainResults as PretrainResults,
-    layer_metrics as layer_metrics,
-    layer_names as layer_names,
-    stages_by_layer as stages_by_layer,
+from .config import (
+    LIBRARIES as LIBRARIES,
+    PretrainConfig as PretrainConfig,
+    Shape as Shape,
+    Text as Text,
+    cost_of as cost_of,
+    settings_that_cost as settings_that_cost,
 )
-from .loop import Loop as Loop
+from .data import train_tokenizer as train_tokenizer
+from .loop import Loop as Loop, build_optimizer as build_optimizer
 from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model
-from .optimisers import build_optimizer as build_optimizer
 from .results import (
+    PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,
     PretrainRuns as PretrainRuns,
+    layer_metrics as layer_metrics,
+    layer_names as layer_names,
     read_pretrain as read_pretrain,
+    stages_by_layer as stages_by_layer,
     stored_configs as stored_configs,
 )
 from .run import (

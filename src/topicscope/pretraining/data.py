@@ -196,26 +196,7 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Prog
 
 
 def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
-    """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time: keep it.
-
-    Args:
-        texts: The documents.
-        kind: 'wordpiece', 'bpe' or 'unigram'.
-        vocab_size: Number of tokens, special ones included.
-        length: Longest input of the model.
-        exact: Refuse a corpus that cannot fill the vocabulary.
-
-    Returns:
-        The tokenizer, of the library transformers.
-
-    Raises:
-        InputError: The corpus supports fewer tokens.
-
-    Example:
-        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tokenizer.tokenize("Frog toad")
-        ['frog', 'toad']
-    """
+    """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time."""
     library = needed("tokenizers", "pretraining")
     trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
     # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens

@@ -1,14 +1,17 @@
-"""The steps of a run, and the checkpoint to resume them from.
+"""The steps of a run, their batches, and the checkpoint to resume them from.
 
-Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a figure
+Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a number
 of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
 import hashlib
 import json
 import time
+from collections import deque
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,46 +24,171 @@ from topicscope.ground import (
     InputError,
     MetricsFile,
     Progress,
+    Stream,
     check_tensors,
     metric_lines,
     one_line,
     read_tensors,
     silent,
+    torch_seed,
     write_tensors,
 )
-from topicscope.pretraining.batches import Batches
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
-from topicscope.pretraining.held_out import HeldOutLoss
-from topicscope.pretraining.layers import PretrainResults, stages_by_layer
-from topicscope.pretraining.model import BLOCK, MaskedLoss, Tracker, attention_layers, build_model
-from topicscope.pretraining.optimisers import build_optimizer
+from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
 from topicscope.pretraining.results import (
     ADVICE,
     CHECKPOINT,
     MODEL,
     SNAPSHOTS,
+    PretrainResults,
     PretrainRun,
+    stages_by_layer,
     stored_metrics,
     write_pretrained,
 )
+
+
+def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
+    """AdamW or SGD of torch.optim; biases and norms do not decay."""
+    settings = config.optimizer
+    groups = [
+        {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    if settings.name == "sgd":
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum)
+    return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
+
+
+AHEAD = 3  # batches made ahead, so that a long document among them delays no step
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A process's share of a step, on its device."""
+
+    parts: list[list[Tensor]]  # of each micro-batch: what is shown, masked places, their tokens
+    dropout_seeds: list[int]
+    places: int  # masked places of the whole step
+    scale: Float[Tensor, ""]  # of this process's loss, so that the mean over processes is that over all places
+
+
+class Batches:
+    """The batches of a run, step by step."""
+
+    def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Any, accelerator: Any) -> None:
+        self.config, self.rows, self.device = config, rows, accelerator.device
+        self.masker = Masker(tokenizer, config.masking, config.seed)
+        self.processes = accelerator.num_processes
+        self.micro = micro_batch(config, self.device.type, self.processes)
+        share = config.batch_size // self.micro // self.processes
+        self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
+        self._thread = ThreadPoolExecutor(1, initializer=self._on_own_gpu)
+        self._coming: deque[Future[Batch]] = deque()
+
+    def _on_own_gpu(self) -> None:
+        """A thread begins on the first GPU, whichever its process uses."""
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device.index or 0)
+
+    def take(self, step: int) -> Batch:
+        """The batch of a step, made by now or made here. Steps are taken in their order."""
+        return self._coming.popleft().result() if self._coming else self.make(step)
+
+    def prepare(self, step: int, end: int) -> None:
+        """Let the thread make the batches from `step`, which is taken next: some of them, none from `end` on."""
+        for later in range(step + len(self._coming), min(step + AHEAD, end)):
+            self._coming.append(self._thread.submit(self.make, later))
+
+    @property
+    def ahead(self) -> int:
+        """How many batches are made, or being made, that no step has taken."""
+        return len(self._coming)
+
+    def close(self) -> None:
+        """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def make(self, step: int) -> Batch:
+        """Read, mask and copy. The rows of a step are read once, in the order of the steps."""
+        config = self.config
+        rows = self.rows.take(step, config.batch_size).reshape(-1, self.micro, config.length)
+        masked = [self.masker(part, step, number) for number, part in enumerate(rows)]
+        places = max(1, sum(len(targets) for _, _, targets in masked))
+        return Batch(
+            [self.on_device(masked[number]) for number in self.mine],
+            [torch_seed(config.seed, Stream.DROPOUT, step, number) for number in self.mine],
+            places,
+            torch.full((), self.processes / places, device=self.device),
+        )
+
+    def on_device(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+        """In one copy, which the host does not wait for."""
+        if self.device.type == "cpu":
+            return list(tensors)
+        packed = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(self.device, non_blocking=True)
+        parts = torch.split(packed, [tensor.numel() for tensor in tensors])
+        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+
+
+def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
+    """Rows per forward pass. Each draws dropout and masks by itself, so that it does not matter which process runs it.
+
+    Where the config does not say: half a batch, so that one or two processes see the same. A GPU runs one pass at a
+    time, so there it is a process's share.
+    """
+    rows = config.micro_batch
+    if rows is None:
+        parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
+        rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
+    if config.batch_size // rows % processes:
+        raise InputError(
+            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
+            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
+        )
+    return rows
+
+
+class HeldOutLoss:
+    """Rows are masked one by one: masks do not depend on how many go through the model together."""
+
+    def __init__(self, batches: Batches, tokenizer: Any, rank: int) -> None:
+        config = batches.config
+        self.every, self.last = config.held_out.every, config.steps
+        rows = batches.rows.held_out_rows(config.held_out.rows)
+        masker = Masker(tokenizer, config.masking, 0)
+        masked = [masker(rows[number : number + 1], 0, number, Stream.HELD_OUT_TOKENS) for number in range(len(rows))]
+        self.places = sum(len(targets) for _, _, targets in masked)
+        parts = [masked[start : start + batches.micro] for start in range(0, len(masked), batches.micro)]
+        self.mine = [batches.on_device(together(part)) for part in parts[rank :: batches.processes]]
+        self.zero = torch.zeros((), device=batches.device)
+
+    def due(self, step: int) -> bool:
+        return self.places > 0 and (step % self.every == 0 or step == self.last)
+
+    @torch.no_grad()
+    def __call__(self, loss_of: MaskedLoss, precision: AbstractContextManager[Any]) -> Float[Tensor, ""]:
+        """This process's share of the mean over all masked places."""
+        loss_of.eval()
+        with precision:
+            loss = sum((loss_of(*part) for part in self.mine), self.zero) / self.places
+        loss_of.train()
+        return loss
+
+
+def together(rows: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    """Masked rows as one micro-batch."""
+    shown, places, targets = zip(*rows, strict=True)
+    length = shown[0].shape[1]
+    return torch.cat(shown), torch.cat([at + i * length for i, at in enumerate(places)]), torch.cat(targets)
+
 
 DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back exactly
 
 
 class Loop:
-    """One run: model, optimiser, rows, tracker, and the step at which they are. `pretrain` is the usual way to run one.
-
-    Args:
-        config: Config of the run.
-        corpus: The texts.
-        tokenizer: A tokenizer of the library transformers.
-        folder: Where it writes, or None.
-        accelerator: From `accelerated`.
-
-    Example:
-        See `pretrain`.
-    """
+    """One run: its model, optimiser, rows and tracker, and the step that it has reached."""
 
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any

@@ -18,7 +18,7 @@ from topicscope.ground import Stream, needed, torch_seed
 from topicscope.language import shifted_right
 from topicscope.measure import ROTATION_SPAN
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
-from topicscope.pretraining.layers import FIGURES, PARTS
+from topicscope.pretraining.results import FIGURES, PARTS
 
 BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
 # what the library calls our sizes
@@ -41,24 +41,7 @@ HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_pred
 
 
 def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
-    """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`.
-
-    Args:
-        config: Has the shape of the model, the seed and the length of rows.
-        tokenizer: A tokenizer of the library transformers.
-
-    Returns:
-        The model, of the library transformers.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> model = build_model(PretrainConfig.of(tiny), tokenizer)
-        >>> key = model.bert.encoder.layer[0].attention.self.key.weight
-        >>> model.config.hidden_size, round(key.abs().max().item(), 3)  # it starts near zero
-        (8, 0.0)
-    """
+    """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
         model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
@@ -132,21 +115,6 @@ class Masker:
     """Draws the masks of each micro-batch: which tokens are predicted, and what stands in their place.
 
     Each micro-batch has a random stream of its own, so that every process can draw the masks of all.
-
-    Args:
-        tokenizer: A tokenizer of the library transformers.
-        masking: The probabilities, `config.masking`.
-        seed: Seed of the streams.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> all_masked = {"p_mask": 1.0, "p_correct": 0.0, "p_random": 0.0}
-        >>> config = PretrainConfig.of({"text": {"corpus": ["-"]}, "masking": all_masked})
-        >>> row = np.array([tokenizer("frog toad")["input_ids"]])
-        >>> shown, places, tokens = Masker(tokenizer, config.masking, seed=0)(row, step=0, number=0)
-        >>> tokenizer.decode(shown[0]), places.tolist(), tokenizer.decode(tokens)
-        ('[CLS] [MASK] [MASK] [SEP]', [1, 2], 'frog toad')
     """
 
     def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
@@ -174,19 +142,6 @@ class MaskedLoss(nn.Module):
     """The loss of a masked language model: the sum over masked places of -log p(token), in nats.
 
     Only the masked places go through the output head.
-
-    Args:
-        model: A masked language model, from `build_model`.
-
-    Example:
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> tokenizer = train_tokenizer(["frog toad newt"] * 3, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loss = MaskedLoss(build_model(PretrainConfig.of(tiny), tokenizer).eval())
-        >>> shown, target = torch.tensor([[2, 4, 3]]), torch.tensor([5])
-        >>> nats = loss(shown, torch.tensor([1]), target).item()
-        >>> round(nats, 1), round(float(np.log(len(tokenizer))), 1)  # untrained, it guesses among all tokens
-        (3.5, 3.5)
     """
 
     def __init__(self, model: Any) -> None:

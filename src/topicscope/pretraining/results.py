@@ -1,4 +1,4 @@
-"""A finished pretraining run, fresh or read back; and several of them.
+"""A finished pretraining run, fresh or read back, and several of them: what was measured, layer by layer.
 
 run = read_pretrain("runs/pretrain")
 run.results.layers["0"].separation, run.metrics["norm_key_0"], run.model
@@ -7,12 +7,14 @@ run.results.layers["0"].separation, run.metrics["norm_key_0"], run.model
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from topicscope import language
 from topicscope.ground import (
@@ -31,18 +33,61 @@ from topicscope.ground import (
     whole_folder,
     write_json,
 )
-from topicscope.measure import Course, course
-from topicscope.pretraining.config import PretrainConfig
-from topicscope.pretraining.layers import (
-    FIGURES,
-    Metrics,
-    PretrainResults,
-    layer_metrics,
-    layer_names,
-)
+from topicscope.measure import Course, Stages, course, stages
+from topicscope.pretraining.config import Part, PretrainConfig
 
 if TYPE_CHECKING:
     import pyarrow
+
+PARTS: tuple[Part, ...] = ("key", "query", "value")
+FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # of a step, before those of its layers
+Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
+
+
+def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
+    """When the norms of each layer have made half of their rise."""
+    return {name: stages(layer_metrics(metrics, name)) for name in layer_names(metrics)}
+
+
+def layer_names(metrics: Metrics) -> list[str]:
+    """The layers of a run."""
+    return [name.removeprefix("norm_key_") for name in metrics if name.startswith("norm_key_")]
+
+
+def layer_metrics(metrics: Metrics, name: str) -> Metrics:
+    """The norms of one layer, under the names that a one-layer run has."""
+    return {f"norm_{part}": metrics[f"norm_{part}_{name}"] for part in PARTS}
+
+
+@dataclass(frozen=True)
+class PretrainResults:
+    """The content of results.json: where the run ended, and the stages of every layer."""
+
+    status: str
+    seed: int
+    steps: int
+    first_loss: float | None
+    loss: float | None
+    held_out_loss: float | None
+    gradient_norm: float | None
+    tokens: int
+    epochs: int
+    parameters: int
+    vocabulary: int
+    layers: dict[str, Stages]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"layers": {name: stages.as_dict() for name, stages in self.layers.items()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> PretrainResults:
+        """What `as_dict` wrote; KeyError or TypeError where the data is something else."""
+        layers = {
+            name: Stages(**{part: np.nan if steps[f"t50_{part}"] is None else steps[f"t50_{part}"] for part in PARTS})
+            for name, steps in data["layers"].items()
+        }
+        return cls(**{**data, "layers": layers})
+
 
 ADVICE = "start the run again (--force)"
 CHECKPOINT, MODEL, TOKENIZER, SNAPSHOTS = "checkpoint.safetensors", "model", "tokenizer", "snapshots"
@@ -159,22 +204,7 @@ class PretrainRun(Result):
 
 
 class PretrainRuns(SeveralRuns[PretrainRun]):
-    """Several runs: a list of `PretrainRun`, with one table and one summary; `pretrain` returns it for several configs.
-
-    Args:
-        runs: The runs.
-        folder: Where they were written, or None.
-
-    Example:
-        >>> from topicscope.pretraining import pretrain, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> configs = [PretrainConfig.of(tiny, steps=2, batch_size=4, seed=seed) for seed in (0, 1)]
-        >>> runs = pretrain(configs, texts=texts, tokenizer=tokenizer)
-        >>> runs, list(runs)
-        (PretrainRuns(2 runs, done), [PretrainRun(seed 0, done, 2 steps), PretrainRun(seed 1, done, 2 steps)])
-    """
+    """A list of `PretrainRun`, with one table and one summary; `pretrain` returns it for several configs."""
 
     kind: ClassVar[str] = PRETRAIN.name
 
@@ -187,29 +217,7 @@ class PretrainRuns(SeveralRuns[PretrainRun]):
 
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
-    """Read what `pretrain` wrote: one run, or several.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        A `PretrainRun`, or `PretrainRuns` where the folder holds several.
-
-    Raises:
-        InputError: The folder is missing, unfinished or damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.pretraining import pretrain, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> config = PretrainConfig.of(tiny, steps=2, batch_size=4, snapshots="none", device="cpu")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = pretrain(config, f"{folder}/run", texts=texts, tokenizer=tokenizer)
-        ...     read_pretrain(f"{folder}/run")
-        PretrainRun(seed 0, done, 2 steps)
-    """
+    """Read what `pretrain` wrote: one run, or several."""
     path, runs = Path(folder), folders.finished_about(folder, PRETRAIN).runs
     return read_one(path) if runs is None else PretrainRuns(map(read_one, folders.member_paths(path, runs)), path)
 
@@ -225,22 +233,7 @@ def read_one(path: Path) -> PretrainRun:
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> PretrainConfig | list[PretrainConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to resume them.
-
-    Args:
-        folder: A folder that `pretrain` began.
-
-    Returns:
-        One config, or a list where the folder was opened for several.
-
-    Raises:
-        InputError: The folder holds no run to resume.
-
-    Example:
-        >>> stored_configs("no/such/folder")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder holds no pretraining run to resume; ...
-    """
+    """The config, or the configs, of the runs that a folder was opened for: to resume them."""
     return configs_to_resume(folder, PRETRAIN, PretrainConfig, "pretraining run")
 
 

@@ -33,8 +33,7 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language import Corpus
-from topicscope.pretraining.config import LIBRARIES, PretrainConfig
-from topicscope.pretraining.cost import cost_of, settings_that_cost
+from topicscope.pretraining.config import LIBRARIES, PretrainConfig, cost_of, settings_that_cost
 from topicscope.pretraining.results import (
     CHECKPOINT,
     PRETRAIN,
@@ -157,17 +156,7 @@ def pretrain(
 
 
 def is_main() -> bool:
-    """Whether this process is the one that writes and prints, of those that accelerate or torchrun start.
-
-    Returns:
-        True for the process of rank 0, and where there is only one process.
-
-    Example:
-        >>> from unittest.mock import patch
-        >>> with patch.dict(os.environ, {"RANK": "1"}):  # as torchrun starts the second of its processes
-        ...     is_main()
-        False
-    """
+    """Whether this process is the one that writes and prints, of those that accelerate or torchrun start."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -239,39 +228,13 @@ def corpus_of(config: PretrainConfig) -> Corpus:
 
 
 def check_libraries(config: PretrainConfig) -> None:
-    """Check that the optional libraries that a config makes use of are installed.
-
-    Args:
-        config: Config of the run.
-
-    Raises:
-        InputError: One of them is missing; the message names the extra that installs it.
-
-    Example:
-        >>> print(check_libraries(PretrainConfig.of({"text": {"corpus": ["."]}})))
-        None
-    """
+    """Check that the optional libraries that a config makes use of are installed."""
     require(LIBRARIES, "pretraining")
     corpus_of(config)
 
 
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
-    """The library's `Accelerator`, on the device that the config or the caller names.
-
-    Args:
-        config: Config of the run.
-        device: In place of the config's.
-
-    Returns:
-        The accelerator.
-
-    Raises:
-        InputError: bf16 is asked for on a CPU.
-
-    Example:
-        >>> accelerated(PretrainConfig.of({"text": {"corpus": ["-"]}}), device="cpu").device.type
-        'cpu'
-    """
+    """The library's `Accelerator`, on the device that the config or the caller names."""
     accelerate = needed("accelerate", "pretraining")
     cpu = usable_device(device or config.device) == "cpu"
     if config.bf16 and cpu:

@@ -1,0 +1,237 @@
+"""What to do with results: `topicscope show`, `report`, `export`, `explore`; and `bench`, for maintainers."""
+
+import importlib
+import sys
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from topicscope import exporting, pretraining
+from topicscope.cli import consoles, reproduce, sweep
+from topicscope.cli.options import OUTPUT, AsJson, UsageError, misuse, option
+from topicscope.ground import (
+    InputError,
+    check_out,
+    flat,
+    folders as protocol,
+    load_settings,
+    nearest,
+    progress_shown,
+    refuse,
+    require,
+    usable_device,
+)
+from topicscope.reading import read
+
+
+def show(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
+    as_json: AsJson = False,
+) -> int:
+    """Show finished folders of any kind. Runs are compared side by side: their results, and the settings that differ.
+
+    Example: [bold]topicscope show runs/blocks runs/joint[/bold]
+    """
+    results: list[tuple[Path, Any]] = []
+    for folder in folders:
+        result = read(folder)
+        results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
+    if as_json:
+        entries = [
+            {
+                "folder": str(folder),
+                "kind": result.kind,
+                "config": settings_of(folder),
+                "results": {"counts": result.counts, "rows": result.rows}  # as they are now
+                if result.kind == "sweep"
+                else protocol.read_results(folder),
+            }
+            for folder, result in results
+        ]
+        consoles.print_json(entries)
+        return 0
+    runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
+    if runs:
+        settings = [flat(result.config.as_dict()) for _, result in runs]
+        differing = [
+            name
+            for name in dict.fromkeys(name for one in settings for name in one)
+            if any(one.get(name) != settings[0].get(name) for one in settings)
+        ]
+        facts = [
+            {name: one.get(name) for name in differing} | result.facts()
+            for one, (_, result) in zip(settings, runs, strict=True)
+        ]
+        consoles.print_side_by_side("", [str(folder) for folder, _ in runs], facts, marked=len(differing))
+    for folder, result in results:
+        if len(results) > 1:
+            consoles.print_lines([f"{folder} ({result.kind}):"])
+        if result.kind == "reproduce":
+            reproduce.print_table(result)
+        elif not hasattr(result, "facts"):
+            consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
+        consoles.print_lines(result.summary())
+    return 0
+
+
+def settings_of(folder: Path) -> dict[str, Any] | None:
+    """What config.yaml holds; a sweep has none."""
+    path = folder / protocol.CONFIG
+    return load_settings(path, own=True) if path.is_file() else None
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
+) -> int:
+    """Draw a folder's results: figures as PNG, SVG and CSV, and a page.
+
+    Example: [bold]topicscope report runs/demo[/bold]
+    """
+    result = read(folder)
+    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
+        sweep.write(result)
+        written = [folder / "report.html"]
+    else:
+        written = consoles.draw_result(result, folder)
+    consoles.print_lines(f"written: {path}" for path in written)
+    return 0
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.", metavar="DIR")],
+    to: Annotated[
+        Literal["tensorboard", "parquet", "hf"],
+        option(
+            "tensorboard: curves of train, pretrain and sweeps. parquet: the table of any folder. hf: the model of "
+            "pretrain or probe, with a model card.",
+            OUTPUT,
+        ),
+    ],
+    out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
+    model: Annotated[str | None, option("For hf: which model, if the probe has several.", OUTPUT)] = None,
+    force: Annotated[bool, option("Replace an earlier export there.", OUTPUT, "--force")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Export a folder's results for other programs: to TensorBoard, to Parquet, or as a model folder with a card.
+
+    Example: [bold]topicscope export runs/demo --to tensorboard[/bold]
+    """
+    with progress_shown() as progress:
+        exported = exporting.export(folder, to, out, model=model, force=force, progress=progress)
+    if as_json:
+        consoles.print_json(exported.as_dict())
+    else:
+        consoles.print_lines(exported.summary())
+    return 0
+
+
+CHECKOUT = Path(__file__).parents[3]  # of the repository, where topicscope is not installed from a wheel
+SERVER = "Server"
+ASKED = frozenset(
+    [
+        *("topics", "words_per_topic", "topics_per_document", "p_mask", "p_correct", "p_random"),
+        *("convention", "value_matrix", "cap", "prior", "alpha", "groups"),
+        *("rho", "length", "weighting", "init_scale", "attention_dim", "loss"),
+        *("embedding", "width", "optimizer", "lr", "eps", "loss_scale"),
+        *("batch_noise", "output_bias"),
+    ]
+)
+"""Options that a request may give: numbers and words, nothing that names a file or says where an answer goes."""
+
+
+def explore(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Other folders to show, besides the workspace.", show_default=False)
+    ] = None,
+    workspace: Annotated[Path, option("Folder for new runs; what it holds is shown too.", SERVER)] = Path("runs"),
+    port: Annotated[int, option("Port to listen on; 0: any free port.", SERVER, min=0, max=65535)] = 0,
+    host: Annotated[
+        str, option("Address to listen on; with any but a loopback address, other machines can connect.", SERVER)
+    ] = ("127.0.0.1"),
+    open_: Annotated[bool, option("Open the browser.", SERVER, "--open/--no-open")] = True,
+    read_only: Annotated[
+        bool, option("View only: no run can be started, paused or resumed.", SERVER, "--read-only")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Open the explorer in the browser: change settings and see the theory, watch runs learn, browse results.
+
+    Example: [bold]topicscope explore runs[/bold]
+    """
+    require(["starlette", "uvicorn"], "the explorer")
+    from topicscope import explorer
+
+    check_out(workspace)
+    place = explorer.Workspace(workspace, folders or [])
+    if not explorer.is_loopback(host):
+        typer.echo(
+            f"topicscope: warning: {host} can be reached from other machines, without encryption; "
+            "anyone who has the token can start runs here",
+            err=True,
+        )
+
+    def ready(url: str, bound: int) -> None:
+        if as_json:
+            consoles.print_json({"url": url, "port": bound, "workspace": str(place.home)})
+            sys.stdout.flush()
+        else:
+            typer.echo(f"The explorer is at {url}\nCtrl-C stops the explorer; its runs continue.")
+        if open_:
+            webbrowser.open(url)
+
+    explorer.serve(place, answer, ready, host=host, port=port, read_only=read_only)
+    return 0
+
+
+def answer(name: str, options: Mapping[str, str]) -> Any:
+    """The JSON of `topicscope theory NAME`, computed in this process."""
+    from topicscope.cli import theory
+
+    group: Any = typer.main.get_command(theory.app)
+    if name not in group.commands:
+        raise InputError(f"no such command of theory; {nearest(name, list(group.commands))}")
+    known = {one.name: one for one in group.commands[name].params if one.name in ASKED}
+    arguments = []
+    for key, text in options.items():
+        if key not in known:
+            raise InputError(f"{name} has no option {key!r:.80}; expected: {', '.join(known)}")
+        flag = max(known[key].opts, key=len)
+        arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
+    with consoles.answered() as answers:
+        try:
+            group.main([name, *arguments, "--json"], standalone_mode=False)
+        except UsageError as error:
+            raise InputError(misuse(error)) from None
+    return answers[0]
+
+
+def bench(
+    device: Annotated[Literal["cpu", "cuda"], typer.Option(help="Where to measure: cpu or cuda.")] = "cpu",
+    part: Annotated[
+        Literal["all", "sandbox", "language", "pretraining", "sweep"], typer.Option(help="What to measure.")
+    ] = "all",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few repetitions: a check that it runs; too rough to quote.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only JSON to stdout.")] = False,
+) -> int:
+    """Compare this project's speed with plain implementations, in the same run, on one thread (sweeps: all cores).
+
+    Plain way: the same work done the usual way. Floor: time of what cannot be left out. Aim: what ours must reach.
+
+    Example: [bold]topicscope bench --json > bench.json[/bold]
+    """
+    refuse(
+        (not (CHECKOUT / "tools" / "bench").is_dir(), "the benchmarks need a checkout of the repository: make bench")
+    )
+    usable_device(device)
+    if part in ("all", "language"):
+        require(["transformers"], "a language model")
+    if part in ("all", "pretraining"):
+        require(pretraining.LIBRARIES, "pretraining")
+    sys.path.insert(0, str(CHECKOUT))
+    measured: int = importlib.import_module("tools.bench").run(device, part, quick=quick, as_json=as_json)
+    return measured

@@ -1,0 +1,259 @@
+"""How pictures look: heat maps, maps, curves, points and their legends, as matplotlib draws them."""
+
+import math
+import textwrap
+from collections.abc import Callable
+from typing import Any, Literal
+
+import matplotlib as mpl
+import matplotlib.patheffects
+import numpy as np
+from matplotlib.axes import Axes
+
+from topicscope.pages.layout import (
+    BAND_ALPHAS,
+    GREY,
+    MARK_COLOUR,
+    MOST_TICKS,
+    NOTHING,
+    Pen,
+    diameters,
+    dodge,
+    groups,
+    largest_first,
+    pen_key,
+    placed_bands,
+    placed_marks,
+    positions,
+    topic_ticks,
+)
+from topicscope.pages.panels import Circles, Heat, Lines, Map, Panel, Points, Series
+
+# Small panels and large letters: a figure of two columns is still read at half its width.
+STYLE: Any = {
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 10.5,
+    "ytick.labelsize": 10.5,
+    "legend.fontsize": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "svg.hashsalt": "topicscope",
+    "figure.constrained_layout.use": True,
+}
+LEGEND_LETTERS = 32  # where lines of text end
+DASHES = ("-", "--", ":", "-.")
+LEVEL_DASHES = ((5, 2), (1.5, 1.5), (6, 2, 1.5, 2), (9, 3))
+LINE_WIDTH, THIN_WIDTH, LEVEL_WIDTH = 1.6, 0.6, 1.4
+LABEL_ROOM, MANY_LABELS, SHORT_LABEL = 170, 10, 3  # points of all names of an axis; names; letters
+TURNED: Any = {"ha": "right", "rotation_mode": "anchor"}  # tick labels that are turned end at their tick
+MOST_MAP_TICKS = 8
+SHAPES = {"star": "*", "ring": "o", "left": "<", "right": ">", "down": "v", "up": "^"}
+LABEL_PLACES: dict[str, tuple[tuple[int, int], Literal["left", "center", "right"]]] = {
+    "left": ((-9, 0), "right"),
+    "right": ((9, 0), "left"),
+    "below": ((0, -14), "center"),
+}  # of a mark's label: points from the mark, and alignment
+LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
+
+Pens = dict[str, Pen]
+Entries = list[tuple[str, Any]]  # names and handles of a legend
+
+
+def plain(text: str) -> str:
+    """Text as it is: a dollar sign does not start a formula."""
+    return text.replace("$", r"\$")
+
+
+def wrapped(text: str, width: float) -> str:
+    return textwrap.fill(plain(text), round(width))
+
+
+def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
+    z = np.array(heat.z, dtype=float)
+    xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
+    colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
+    if heat.x is None and heat.y is None:
+        square = z.shape[0] == z.shape[1]
+        image: Any = axes.imshow(z, interpolation="nearest", aspect="equal" if square else "auto", **colours)
+    else:
+        image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
+        if heat.log:
+            axes.set(xscale="log", yscale="log")
+            axes.minorticks_off()
+        if heat.y is None:  # rows of a matrix: the first on top
+            axes.invert_yaxis()
+    if heat.contours and np.ptp(z[np.isfinite(z)]) > 0:
+        axes.contour(xs, ys, z, levels=heat.contours, colors="white", linewidths=0.4, alpha=0.5)
+    for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
+        if (ticks := topic_ticks(heat, length)) is not None:
+            how = {} if heat.labels is None else label_style(ticks[1], turned=axis is axes.xaxis)
+            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **how)
+        elif given is None:
+            axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
+    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    axes.grid(visible=False)
+    draw_marks(axes, heat)
+    add_colour_bar(axes, image, heat.z_label)
+
+
+def label_style(labels: list[str], *, turned: bool) -> dict[str, Any]:
+    """Of many names none may lie across another: they are small, and upright where they are turned."""
+    style: dict[str, Any] = {"fontsize": max(5.0, min(10.5, LABEL_ROOM / len(labels)))}
+    if not turned or max(map(len, labels)) <= SHORT_LABEL:
+        return style
+    angle = {"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"}
+    return {**style, **angle, **TURNED}
+
+
+def add_colour_bar(axes: Axes, image: Any, label: str = "") -> None:
+    bar: Any = axes.figure.colorbar(image, ax=axes, label=plain(label))
+    bar.outline.set_visible(False)
+
+
+def draw_marks(axes: Axes, heat: Heat) -> None:
+    for mark in placed_marks(heat):
+        ring = mark.shape == "ring"
+        (x, y), side = LABEL_PLACES[mark.label_at]
+        axes.plot(
+            mark.x,
+            mark.y,
+            marker=SHAPES[mark.shape],
+            markersize=6 if ring else 12,
+            color="white" if ring else MARK_COLOUR,
+            markeredgecolor="black" if ring else "white",
+            linestyle="none",
+            clip_on=False,
+        )
+        axes.annotate(
+            plain(mark.label),
+            (mark.x, mark.y),
+            (x, y + {"down": 9, "up": -9}.get(mark.shape, 0)),
+            textcoords="offset points",
+            ha=side,
+            va="center",
+            bbox=LABEL_BOX,
+            fontsize=10,
+        )
+
+
+def draw_map(axes: Axes, chart: Map, _pens: Pens) -> None:
+    z = np.ma.masked_invalid(np.array(chart.z, dtype=float))  # None is NaN
+    how: dict[str, Any] = {"cmap": "cividis", "vmin": chart.low, "vmax": chart.high}
+    if chart.names is not None:
+        colours: Any = list(chart.names.values())
+        how = {"cmap": mpl.colors.ListedColormap(colours), "vmin": -0.5, "vmax": len(chart.names) - 0.5}
+    elif chart.log and z.count() and z.min() > 0:
+        how = {"cmap": "cividis", "norm": mpl.colors.LogNorm(chart.low, chart.high)}
+    edges = [np.arange(len(names) + 1) - 0.5 for names in (chart.x, chart.y)]
+    image = axes.pcolormesh(*edges, z, edgecolors="white", linewidth=0.5, **how)
+    for axis, names in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
+        pick = range(0, len(names), math.ceil(len(names) / MOST_MAP_TICKS))
+        crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 16
+        axis.set_ticks(list(pick), [names[i] for i in pick], **({"rotation": 45, **TURNED} if crowded else {}))
+    axes.grid(visible=False)
+    if chart.marks:
+        axes.plot(*zip(*chart.marks, strict=True), "x", color="black", markersize=5, markeredgewidth=1.5)
+    if not z.count():
+        axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center", color=GREY)
+    elif chart.names is None:
+        add_colour_bar(axes, image)
+
+
+def draw_lines(axes: Axes, lines: Lines, pens_of: Pens) -> None:
+    for series in lines.series:
+        pen = pens_of[pen_key(series)]
+        axes.plot(series.x, series.y, **look(lines, series, pen))
+        if series.low is not None and series.high is not None:
+            axes.fill_between(series.x, series.low, series.high, color=pen.colour, alpha=0.2, linewidth=0)
+    axes.set(xscale="log" if lines.log_x else "linear", yscale="log" if lines.log_y else "linear")
+    for i, (low, high, _) in enumerate(placed_bands(lines)):
+        axes.axvspan(low, high, **band_look(i))
+    draw_levels(axes, lines)
+
+
+def draw_points(axes: Axes, points: Points, pens_of: Pens) -> None:
+    for i, series in enumerate(points.series):
+        x, y = np.array(series.x, dtype=float) + dodge(i, len(points.series)), np.array(series.y, dtype=float)
+        error = None
+        if series.low is not None and series.high is not None:
+            error = np.maximum(0, [y - np.array(series.low), np.array(series.high) - y])
+        colour = pens_of[pen_key(series)].colour
+        axes.errorbar(x, y, yerr=error, fmt="o", markersize=5, capsize=3, linewidth=LINE_WIDTH, color=colour)
+    names = points.categories
+    crowded = len(names) * max(map(len, names), default=0) > 36
+    labels = [wrapped(name, 24 if crowded else 14) for name in names]
+    axes.set_xticks(range(len(names)), labels, **({"rotation": 35, **TURNED} if crowded else {}))
+    axes.set_xlim(-0.5, len(names) - 0.5)
+    draw_levels(axes, points)
+
+
+def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
+    order, across = largest_first(circles), diameters(circles)
+    image = axes.scatter(
+        [circles.x[i] for i in order],
+        [circles.y[i] for i in order],
+        s=[across[i] ** 2 for i in order],
+        c=[circles.values[i] if circles.colours is None else circles.colours[i] for i in order],
+        cmap="cividis" if circles.colours is None else None,
+        alpha=0.75,
+        edgecolors="white",
+        linewidths=0.6,
+    )
+    for i in order:
+        place, name = (circles.x[i], circles.y[i]), plain(circles.names[i])
+        text = axes.text(*place, name, ha="center", va="center", fontsize=8, color="white")
+        text.set_path_effects([mpl.patheffects.withStroke(linewidth=1.6, foreground="black")])
+    axes.set(xticks=[], yticks=[])
+    axes.margins(0.1)
+    if circles.ends is not None:
+        axes.axis(circles.ends)
+    if circles.colours is None:
+        add_colour_bar(axes, image, circles.value_label)
+
+
+def draw_levels(axes: Axes, panel: Lines | Points) -> None:
+    for i, (level, _) in enumerate(panel.levels):
+        axes.axhline(level, **level_look(i))
+
+
+def look(panel: Lines | Points, series: Series, pen: Pen) -> dict[str, Any]:
+    if isinstance(panel, Points):
+        return {"color": pen.colour, "marker": "o", "linestyle": "none"}
+    width = THIN_WIDTH if series.thin else LINE_WIDTH
+    marker = {"marker": "o", "markersize": 4} if series.markers else {}
+    return {"color": pen.colour, "linestyle": DASHES[pen.dash], "linewidth": width, **marker}
+
+
+def level_look(number: int) -> dict[str, Any]:
+    return {"color": GREY, "linestyle": (0, LEVEL_DASHES[number % len(LEVEL_DASHES)]), "linewidth": LEVEL_WIDTH}
+
+
+def band_look(number: int) -> dict[str, Any]:
+    return {"color": GREY, "alpha": BAND_ALPHAS[number % 2], "linewidth": 0}
+
+
+DRAW: dict[str, Callable[[Axes, Any, Pens], None]] = {
+    "heat": draw_heat,
+    "map": draw_map,
+    "lines": draw_lines,
+    "points": draw_points,
+    "circles": draw_circles,
+}  # into a picture, without the legend
+
+
+def legend(panel: Panel, pens_of: Pens) -> Entries:
+    """Words of a map; groups, levels and bands of curves and points, where there is something to tell apart."""
+    if isinstance(panel, Heat | Circles):
+        return []
+    if isinstance(panel, Map):
+        return [(name, mpl.patches.Patch(color=colour)) for name, colour in (panel.names or {}).items()]
+    line, patch = mpl.lines.Line2D, mpl.patches.Patch
+    entries: Entries = [(key, line([], [], **look(panel, one, pens_of[key]))) for key, one in groups(panel).items()]
+    entries += [(label, line([], [], **level_look(i))) for i, (_, label) in enumerate(panel.levels)]
+    entries += [(label, patch(**band_look(i))) for i, (_, _, label) in enumerate(placed_bands(panel))]
+    return [(wrapped(name, LEGEND_LETTERS), handle) for name, handle in entries] if len(entries) > 1 else []

@@ -1,0 +1,200 @@
+"""Pretraining runs as figures and tables: Figure 5, norms and rotation of every layer at every step."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.measure import risen
+from topicscope.pages.panels import Lines, Series
+from topicscope.pages.parts import Figure, Section, TableData
+from topicscope.pretraining import PretrainRun, PretrainRuns, layer_metrics, layer_names, stages_by_layer
+
+POINTS = 500  # of a curve, at most
+
+Metrics = dict[str, Float[np.ndarray, " S"]]
+
+
+def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
+    """One section for all runs."""
+    runs = [result] if isinstance(result, PretrainRun) else list(result)
+    folder, config = runs[0].folder, runs[0].config.as_dict()
+    several = f" --runs {len(runs)}" if len(runs) > 1 else ""
+    return [
+        Section(
+            "Do key and query start later than value?",
+            f"Masked language modelling; W_K, W_Q and W_V start at scale {config['model']['init_scale']}. A norm has "
+            "started when it has made a tenth of its rise from start to plateau (the mean of the run's last tenth). "
+            "t50 is the step at half of the rise. Separation: the earlier t50 of key and query over that of value. "
+            "Rotation: (1 - cos) / 2 between W_V now and ten steps before. Held out: documents that the run is not "
+            "trained on.",
+            "" if folder is None else f"topicscope pretrain --config {folder / 'config.yaml'}{several}",
+            [dynamics_figure(runs), loss_figure(runs), gradient_figure(runs)],
+            [stage_table(runs)],
+            config=config,
+        )
+    ]
+
+
+def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
+    """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5).
+
+    Args:
+        runs: Pretraining runs, with the same layers.
+        labels: One per run; runs with the same label share a colour. Without labels every run has its own.
+
+    Returns:
+        The figure: one row per measure, one column per layer, one curve per run.
+
+    Example:
+        See `stage_table`.
+    """
+    layers = layer_names(runs[0].metrics)
+    panels = []
+    rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
+    for title, column, y_label in [*rows, ("rotation of W_V over 10 steps", "rotation", "(1 - cos) / 2")]:
+        of_layers = {layer: curves(runs, labels, f"{column}_{layer}") for layer in layers}
+        if any(one.x for series in of_layers.values() for one in series):  # fewer than ten steps: no rotation
+            panels += [
+                Lines(f"{title} ({layer_title(layer)})", series, "step", y_label) for layer, series in of_layers.items()
+            ]
+    return Figure(
+        "figure5",
+        "Norms and rotation, layer by layer",
+        "Norms of key, query and value and the rotation of value against steps, one panel per layer.",
+        panels,
+        columns=len(layers),
+    )
+
+
+def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
+    """The loss of pretraining runs at every step; markers: the loss on held-out documents.
+
+    Args:
+        runs: Pretraining runs.
+        labels: As in `dynamics_figure`.
+
+    Returns:
+        The figure.
+
+    Example:
+        See `stage_table`.
+    """
+    held_out = [
+        replace(series, name=f"{series.name}, held out", markers=True)
+        for series in curves(runs, labels, "held_out_loss")
+        if series.x
+    ]
+    panel = Lines("masked language modelling", [*curves(runs, labels, "loss"), *held_out], "step", "loss")
+    points = " Points: on documents that are held out." if held_out else ""
+    return Figure("figure5-loss", "Loss", f"Masked-word loss against steps.{points}", [panel], columns=1)
+
+
+def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
+    panel = Lines("norm of the gradient, before clipping", curves(runs, labels, "gradient_norm"), "step", "norm")
+    return Figure("gradient-norm", "Gradient norm", "Norm of the whole gradient against steps.", [panel], columns=1)
+
+
+def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
+    """One curve per run, of at most POINTS points."""
+    series = []
+    for run, setting in zip(runs, settings(runs, labels), strict=True):
+        y = run.metrics[column]
+        steps = np.flatnonzero(np.isfinite(y))
+        pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
+        name = f"{setting}, seed {run.config.seed}" if labels else setting
+        series.append(Series(name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=setting))
+    return series
+
+
+def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str]:
+    return labels or [f"seed {run.config.seed}" for run in runs]
+
+
+def layer_title(name: str) -> str:
+    """What figures and tables call a layer.
+
+    Args:
+        name: Name of the layer, as in the names of metrics: '0' of 'norm_key_0'.
+
+    Returns:
+        The title.
+
+    Example:
+        >>> layer_title("0"), layer_title("decoder_1")
+        ('layer 0', 'decoder layer 1')
+    """
+    part, _, number = name.rpartition("_")
+    return f"{part} layer {number}".strip()
+
+
+def starts(metrics: Metrics, layer: str) -> dict[str, float]:
+    """The step at which each norm of a layer has made a tenth of its rise.
+
+    Args:
+        metrics: Columns by name, such as norm_key_0, with one number per step (S).
+        layer: Name of the layer, such as '0'.
+
+    Returns:
+        The step of 'key', 'query' and 'value'; NaN where a norm has not risen.
+
+    Example:
+        >>> early, late, flat = np.array([1.0, 9, 9, 9]), np.array([1.0, 1, 1, 9]), np.ones(4)
+        >>> starts({"norm_value_0": early, "norm_key_0": late, "norm_query_0": flat}, "0")
+        {'key': 3.0, 'query': nan, 'value': 1.0}
+    """
+    return {name.removeprefix("norm_"): risen(norm, 0.1) for name, norm in layer_metrics(metrics, layer).items()}
+
+
+def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
+    """When the norms of every layer rise: steps at a tenth and at half of the rise, and the separation of the stages.
+
+    Args:
+        runs: Pretraining runs.
+        labels: As in `dynamics_figure`.
+
+    Returns:
+        One row per run and layer. Separation: the earlier half-way step of key and query over that of value.
+
+    Example:
+        >>> from topicscope.pretraining import PretrainConfig, pretrain, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> run = pretrain(PretrainConfig.of(tiny, steps=12, batch_size=4), texts=texts, tokenizer=tokenizer)
+        >>> stage_table([run]).columns[3:6], stage_table([run]).rows[0][:3]
+        (['value starts', 'key starts', 'query starts'], ['seed 0', '0', 'layer 0'])
+        >>> from topicscope.pages import pretrain_moment
+        >>> [panel.title for panel in (*dynamics_figure([run]).panels[2:], *loss_figure([run]).panels)]
+        ['||W_V||_F (layer 0)', 'rotation of W_V over 10 steps (layer 0)', 'masked language modelling']
+        >>> pretrain_moment([run], step=5)[0].tables[0].columns
+        ['seed', 'layer', 'W_K', 'W_Q', 'W_V']
+    """
+    parts = ("value", "key", "query")
+    rows = []
+    for run, setting in zip(runs, settings(runs, labels), strict=True):
+        for layer, stages in stages_by_layer(run.metrics).items():
+            started = starts(run.metrics, layer)
+            steps = [started[part] for part in parts] + [getattr(stages, part) for part in parts]
+            mark = "" if levelled(run.metrics, layer) else " *"
+            rows.append(
+                [setting, str(run.config.seed), layer_title(layer)]
+                + [f"{step:.0f}" if np.isfinite(step) else "never" for step in steps]
+                + [f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-"]
+            )
+    columns = [f"{part} starts" for part in parts] + [f"t50 {part}" for part in parts]
+    title = "Starts (a tenth of the rise), half-way points and stage separation"
+    if any(row[-1].endswith("*") for row in rows):
+        title += " (*: a norm still rises at the end, so that t50 depends on the length of the run)"
+    return TableData(title, ["setting", "seed", "layer", *columns, "separation"], rows)
+
+
+def levelled(metrics: Metrics, layer: str) -> bool:
+    """Whether the norms have reached a plateau: the last tenth of the run adds less than a twentieth of the rise."""
+    for norm in layer_metrics(metrics, layer).values():
+        tenth = max(1, len(norm) // 10)
+        last, before = norm[-tenth:].mean(), norm[-2 * tenth : -tenth].mean() if len(norm) > tenth else norm[0]
+        if last - before > 0.05 * abs(last - norm[0]):
+            return False
+    return True

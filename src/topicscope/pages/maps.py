@@ -1,0 +1,210 @@
+"""A sweep as maps: a measure over two of its axes, one panel per value of the others; seeds are averaged."""
+
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from statistics import fmean, mode
+from typing import Any
+
+from topicscope.ground import read_about
+from topicscope.measure import NOT_COVERED, PHASE_MEANINGS, PHASES
+from topicscope.pages.panels import Map
+from topicscope.pages.parts import Figure, PointMap, Section, TableData
+from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
+
+PHASE_COLOURS: dict[str, str] = dict(
+    zip(PHASES, ("#0072B2", "#009E73", "#E69F00", "#56B4E9", "#BDBDBD", "#D55E00"), strict=True)
+)
+PREDICTED_COLOURS = PHASE_COLOURS | {NOT_COVERED: "#EEEEEE"}
+WORDS = {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS}
+MEANINGS: dict[str, str] = {
+    **{str(name): meaning for name, meaning in PHASE_MEANINGS.items()},
+    NOT_COVERED: "the laws of learning do not cover these settings, so no phase is predicted",
+}
+"""What the words of maps of phases mean."""
+NO_AXIS = "-"
+MOST_PANELS = 24
+MOST_ROWS = 40  # points that a table shows one by one; of more it shows how many are in which phase
+
+
+def sweep_sections(sweep: Sweep) -> list[Section]:
+    """One section: the map of the main measure, and a table of the points or of their phases."""
+    axes, measures = sweep.grid.axes, sweep.main_measures
+    main = measures[:1] if axes else []
+    figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
+    tables = []
+    if len(sweep.rows) <= MOST_ROWS:
+        columns = ["point", *axes, "state", *measures]
+        cells = [["-" if row.get(name) is None else tick(row[name]) for name in columns] for row in sweep.rows]
+        tables = [TableData("Points", columns, cells)]
+    elif axes and "phase" in measures:
+        tables = [phase_table(sweep.rows, axes)]
+    about = read_about(sweep.folder)
+    config = {"kind": sweep.grid.kind, "axes": axes}
+    return [Section("Points", "", "" if about is None else about.command, figures, tables, config=config)]
+
+
+def point_map(sweep: Sweep) -> PointMap:
+    """All points of a sweep as data for a map whose measure and axes the reader chooses.
+
+    Args:
+        sweep: The sweep, finished or not.
+
+    Returns:
+        The points, with the colours and meanings of phases.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from topicscope.sweeps import build_grid
+        >>> sweep = Sweep.of(build_grid({"axes": {"optimizer.lr": [0.01, 0.1]}}), Path("no/such/folder"))
+        >>> [(row["optimizer.lr"], row["state"]) for row in point_map(sweep).rows]  # nothing has been run yet
+        [(0.01, 'missing'), (0.1, 'missing')]
+    """
+    return PointMap(
+        sweep.grid.axes,
+        sweep.rows,
+        KINDS[sweep.grid.kind].curve_panels,
+        next(iter(sweep.main_measures), None),
+        {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS},
+        {"phase": MEANINGS, "predicted_phase": MEANINGS},
+    )
+
+
+def map_figure(
+    rows: Sequence[Row],
+    axes: Axes,
+    measure: str,
+    name: str,
+    title: str,
+    *,
+    log: bool = False,
+    across: str = "",
+    up: str = "",
+) -> Figure:
+    """A measure over two axes of a sweep, one panel per value of the others; seeds are averaged.
+
+    Args:
+        rows: One dictionary per point: its values on the axes, and its measures (`sweep.rows`).
+        axes: Of each axis its values (`sweep.grid.axes`).
+        measure: Name of the measure, such as 'dev_loss' or 'phase'.
+        name: Name of the figure's files.
+        title: Title of the figure.
+        log: A logarithmic colour scale.
+        across: Axis to the right; default: one of the two longest.
+        up: Axis upwards; '-': none.
+
+    Returns:
+        The figure; of words, such as phases, a cell shows the most frequent one.
+
+    Example:
+        >>> rows = [{"lr": lr, "seed": seed, "loss": 10 * lr + seed} for lr in (0.1, 0.2) for seed in (0, 1)]
+        >>> panel = map_figure(rows, {"lr": [0.1, 0.2], "seed": [0, 1]}, "loss", "map", "Loss").panels[0]
+        >>> panel.x, panel.z  # means over two seeds
+        (['0.1', '0.2'], [[1.5, 2.5]])
+    """
+    chosen_x, chosen_y, rest = layout(axes, across, up)
+    words = words_of(rows, measure)
+    xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
+    values: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        if row.get(measure) is not None:
+            key = (*(str(row[axis]) for axis in rest), str(row.get(chosen_y)), str(row[chosen_x]))
+            values.setdefault(key, []).append(row[measure])
+    panels: list[Any] = []
+    occurring = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
+    facets = itertools.product(*(axes[axis] for axis in rest))
+    for facet in itertools.islice((facet for facet in facets if tuple(map(str, facet)) in occurring), MOST_PANELS):
+        z = [[middle(values.get((*map(str, facet), str(y), str(x)), []), words) for x in xs] for y in ys]
+        title_of_panel = ", ".join(
+            f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}"
+            for axis, value in zip(rest, facet, strict=True)
+        )
+        labels = [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y)
+        panels.append(Map(title_of_panel, z, *labels, words, log=log))
+    known = [value for panel in panels for line in panel.z for value in line if value is not None]
+    for panel in panels:  # one scale for all panels
+        panel.low, panel.high = (min(known), max(known)) if known and words is None else (None, None)
+    return Figure(
+        name,
+        title,
+        f"{title}: {last(chosen_x)} to the right, {last(chosen_y) or 'nothing'} upwards.",
+        panels,
+        columns=min(4, len(panels)),
+    )
+
+
+def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
+    """The words that a measure takes, with their colours; None where it is a number."""
+    values = [row[measure] for row in rows if row.get(measure) is not None]
+    if measure in WORDS or not any(isinstance(value, str | bool) for value in values):
+        return WORDS.get(measure)
+    return dict(zip(dict.fromkeys(map(str, values)), itertools.cycle(PHASE_COLOURS.values()), strict=False))
+
+
+def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
+    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone.
+
+    `up` may be '-': then nothing goes upwards, as where it is the axis to the right.
+    """
+    by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
+    free = [name for name in by_length if name not in (across, up)]
+    across = across or free.pop(0)
+    up = "" if up in (NO_AXIS, across) else up or (free.pop(0) if free else "")
+    return across, up, [name for name in axes if name in free and len(axes[name]) > 1]
+
+
+def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
+    """The mean; for words the number of the most frequent one."""
+    if not values:
+        return None
+    return list(words).index(mode(map(str, values))) if words is not None else fmean(values)
+
+
+def last(axis: str) -> str:
+    """The short name of an axis: 'lr' for 'optimizer.lr'."""
+    return axis.rsplit(".", 1)[-1].replace("_", " ")
+
+
+def tick(value: Any) -> str:
+    """A value of an axis as text for figures, with three digits.
+
+    Args:
+        value: A number, a word, or None.
+
+    Returns:
+        The text; empty for None.
+
+    Example:
+        >>> tick(0.123456), tick("adam"), tick(None)
+        ('0.123', 'adam', '')
+    """
+    return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
+    """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them.
+
+    Args:
+        rows: One dictionary per point (`sweep.rows`).
+        axes: Of each axis its values (`sweep.grid.axes`).
+        across: Axis to the right; default: one of the two longest.
+        up: Axis upwards; '-': none.
+
+    Returns:
+        One row per panel, one column per phase.
+
+    Example:
+        >>> phases = {0.01: "two-stage", 0.1: "two-stage", 1.0: "diverged"}
+        >>> table = phase_table([{"lr": lr, "phase": name} for lr, name in phases.items()], {"lr": list(phases)})
+        >>> {phase: count for phase, count in zip(table.columns, table.rows[0]) if count != "0"}
+        {'two-stage': '2', 'diverged': '1'}
+    """
+    _, _, rest = layout(axes, across, up)
+    lines = []
+    for facet in itertools.product(*(axes[axis] for axis in rest)):
+        here = Counter(
+            row.get("phase") for row in rows if all(row[axis] == value for axis, value in zip(rest, facet, strict=True))
+        )
+        if here:
+            lines.append([*map(tick, facet), *(str(here[name]) for name in PHASE_COLOURS)])
+    return TableData("Points in each phase", [*map(last, rest), *PHASE_COLOURS], lines)

@@ -1,0 +1,194 @@
+"""Fitted topics: numbers of topics compared, a map of the topics, and their words with how good each of them is."""
+
+from collections.abc import Sequence
+
+from topicscope.language import TopicQuality, Topics, best
+from topicscope.measure import topic_map
+from topicscope.pages.panels import Circles, Lines, Panel, Points, Series
+from topicscope.pages.parts import Figure, Section, TableData
+
+MOST_NAMED = 8  # topics whose names fit side by side under a figure; of more, the map shows coherence in colours
+MOST_MAPPED = 300  # circles, the largest topics; more would hide each other
+MOST_WORDS = 30  # of a topic that is chosen
+
+
+def topic_model_sections(topics: Topics) -> list[Section]:
+    words = Section(
+        "Topics and their words",
+        "Share: of a document's words, averaged over documents. c_npmi: coherence, how much likelier than by chance "
+        "two of the top 10 words stand within ten words of each other (1: only together, 0: by chance). Stability: the "
+        "share of the top 10 words that reappear in the matching topic of a second fit. Nearest: the topic at the "
+        "smallest Hellinger distance (0: the same words, 1: no word in common).",
+        figures=[figure for figure in [fit_figure(topics)] if figure.panels],
+        tables=[topic_model_table(topics)],
+    )
+    return [*([compared_section(topics.compared)] if topics.compared else []), map_section(topics), words]
+
+
+def topic_model_table(topics: Topics) -> TableData:
+    """Fitted topics with their share, coherence, stability, nearest topic and top words.
+
+    Args:
+        topics: Fitted topics, from `fit_topics`.
+
+    Returns:
+        One row per topic, the one with the largest share of the text first.
+
+    Example:
+        >>> from topicscope.language import fit_topics, whole_words
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> sorted((row[1], sorted(row[-1].split()[:4])) for row in topic_model_table(topics).rows)
+        [('50.0%', ['frog', 'newt', 'pond', 'toad']), ('50.0%', ['mozart', 'opera', 'schubert', 'violin'])]
+    """
+    rows = [
+        [
+            str(row["topic"]),
+            f"{100 * row['share']:.1f}%",
+            f"{row['coherence']:.3f}",
+            "-" if row["stability"] is None else f"{row['stability']:.1f}",
+            f"{row['nearest']} ({row['distance']:.2f})",
+            " ".join(row["words"]),
+        ]
+        for row in topics.records()
+    ]
+    return TableData("Topics", ["topic", "share", "c_npmi", "stability", "nearest", "top words"], rows)
+
+
+def fit_figure(topics: Topics) -> Figure:
+    """The log-likelihood against sweeps, where the fit recorded it; and the coherence of topics that are not many."""
+    panels: list[Panel] = []
+    trace = topics.fit.log_likelihood
+    if len(trace) >= 2:
+        sweeps = [float(min(10 * (i + 1), topics.fit.iterations)) for i in range(len(trace))]
+        panels.append(
+            Lines("fit", [Series("log-likelihood", sweeps, trace)], "sweep over all words", "log-likelihood per word")
+        )
+    if len(topics) <= MOST_NAMED:
+        names = [f"{k}: {' '.join(topics.top_words(k, 3))}" for k in range(len(topics))]
+        coherence = Series("c_npmi", [float(k) for k in range(len(topics))], topics.fit.coherence)
+        panels.append(Points("coherence by topic", names, [coherence], "c_npmi", levels=[(0.0, "by chance")]))
+    alt = "Log-likelihood against sweeps" + (", and coherence of every topic." if len(topics) <= MOST_NAMED else ".")
+    return Figure("topics", "Fitted topics", alt, panels, columns=1)
+
+
+def map_section(topics: Topics) -> Section:
+    count = min(len(topics), MOST_MAPPED)  # topics are in order of their share
+    plane = topic_map(topics.probability[:count])
+    which = "" if count == len(topics) else f" The {count} largest of {len(topics)} topics are shown."
+    note = (
+        "Topics that are near each other give similar probabilities to words. Areas: share of the text. Colours: "
+        "coherence. Click a topic to read its words. "
+        "Distances are Hellinger distances between the topics' word probabilities; the map is their first "
+        f"two principal components, which keep {100 * plane.shown:.0f}% of the squared distances: topics that look "
+        f"close may still be apart along other directions, as the nearest topics in the table show.{which}"
+    )
+    circles = Circles(
+        "",
+        plane.places[:, 0].tolist(),
+        plane.places[:, 1].tolist(),
+        topics.shares[:count].tolist(),
+        topics.fit.coherence[:count],
+        [str(k) for k in range(count)],
+        [
+            [
+                f"topic {k}: {100 * topics.shares[k]:.1f}% of the text, c_npmi {topics.fit.coherence[k]:.3f}",
+                " ".join(topics.top_words(k)),
+            ]
+            for k in range(count)
+        ],
+        "first principal component",
+        "second principal component",
+        "c_npmi",
+        [
+            [
+                (topics.words[i], f"{100 * topics.probability[k, i]:.2f}%")
+                for i in best(topics.probability[k], MOST_WORDS)
+            ]
+            for k in range(count)
+        ],
+    )
+    alt = f"Map of {count} topics: near ones have similar words, large ones have more of the text."
+    return Section("Topic map", note, figures=[Figure("topic-map", "Topic map", alt, [circles], columns=1)])
+
+
+def compared_section(compared: Sequence[TopicQuality]) -> Section:
+    note = (
+        "Bands: two standard errors of the mean over topics. The best number has the largest coherence x diversity "
+        "among those without a warning. Each fit is in the folder topics-N of this folder: 'topicscope probe "
+        "--topics-from FOLDER/topics-N' takes it. FOLDER itself holds the best one."
+    )
+    return Section(
+        "Numbers of topics compared", note, figures=[compared_figure(compared)], tables=[compared_table(compared)]
+    )
+
+
+def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
+    """Coherence (with two standard errors over topics), diversity, stability and perplexity against the number."""
+
+    def line(name: str, of: str) -> Series:
+        points = [(float(one.topics), getattr(one, of)) for one in compared if getattr(one, of) is not None]
+        return Series(name, [x for x, _ in points], [y for _, y in points], markers=True)
+
+    coherence = line("coherence", "coherence")
+    coherence.low = [one.coherence - 2 * one.coherence_error for one in compared]
+    coherence.high = [one.coherence + 2 * one.coherence_error for one in compared]
+    x = "number of topics"
+    panels: list[Panel] = [
+        Lines("coherence: higher is better", [coherence], x, "mean c_npmi"),
+        Lines("diversity: higher is better", [line("diversity", "diversity")], x, "share of distinct top words"),
+    ]
+    if any(one.stability is not None for one in compared):
+        panels.append(Lines("stability: higher is better", [line("stability", "stability")], x, "top words that recur"))
+    if any(one.perplexity is not None for one in compared):
+        both = [line("topics", "perplexity"), line("word frequencies alone", "unigram_perplexity")]
+        panels.append(Lines("held-out perplexity: lower is better", both, x, "perplexity per word"))
+    alt = "Coherence, diversity, stability and held-out perplexity against the number of topics."
+    return Figure("topic-counts", "Which number of topics", alt, panels)
+
+
+def compared_table(compared: Sequence[TopicQuality]) -> TableData:
+    """How good fits with different numbers of topics are, side by side.
+
+    Args:
+        compared: One per fit, `topics.compared`.
+
+    Returns:
+        One row per fit: coherence, diversity, stability, held-out perplexity, and a warning where one is poor.
+
+    Example:
+        >>> none = dict.fromkeys(("stability", "perplexity", "unigram_perplexity")) | {"held_out": 0}
+        >>> ten = TopicQuality(topics=10, coherence=0.2, coherence_error=0.01, incoherent=0, diversity=0.9, **none)
+        >>> dict(zip(compared_table([ten]).columns, compared_table([ten]).rows[0]))["c_npmi x diversity"]
+        '0.180'
+    """
+
+    def cell(value: float | None, how: str) -> str:
+        return "-" if value is None else format(value, how)
+
+    rows = [
+        [
+            str(one.topics),
+            f"{one.coherence:.3f} ± {one.coherence_error:.3f}",
+            f"{one.diversity:.2f}",
+            cell(one.stability, ".2f"),
+            cell(one.perplexity, ",.0f"),
+            cell(one.unigram_perplexity, ",.0f"),
+            f"{one.score:.3f}",
+            "poor" if one.warnings() else "-",
+        ]
+        for one in compared
+    ]
+    columns = [
+        "topics",
+        "c_npmi",
+        "diversity",
+        "stability",
+        "perplexity",
+        "frequencies",
+        "c_npmi x diversity",
+        "warning",
+    ]
+    return TableData("Numbers of topics", columns, rows)

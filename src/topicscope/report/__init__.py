@@ -1,5 +1,0 @@
-"""Draws figures and reports: pictures (PNG, SVG), numbers (CSV), pages and notebook cells."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,235 @@
+"""The page, as it is written."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from tests.pages import samples
+from topicscope.pages.layout import PALETTE, pens
+from topicscope.pages.page import (
+    anchors,
+    duration,
+    numeric_columns,
+    panel_spec,
+    script_json,
+    shared_keys,
+    thumbnail,
+    write_page,
+    write_report,
+)
+from topicscope.pages.panels import Heat, Lines, Map, Panel, Series
+from topicscope.pages.parts import Figure, Section, TableData
+from topicscope.pages.pictures import draw_figure
+
+TITLE = f"The reproduction {samples.EVIL}"
+PLOTS = sum(len(figure.panels) for figure in samples.figures())
+MOST_BYTES = 15_000_000
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, TITLE, f"First.\n\nSecond: {samples.EVIL}", samples.sections())
+    return path
+
+
+def outside_plotly(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    library = get_plotlyjs()
+    assert text.count(library) == 1
+    return text.replace(library, "")
+
+
+def test_file_is_whole_small_and_the_same_twice(page: Path, tmp_path: Path) -> None:
+    assert page.stat().st_size < MOST_BYTES
+    write_page(tmp_path / "again.html", TITLE, f"First.\n\nSecond: {samples.EVIL}", samples.sections())
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
+    assert [path.name for path in page.parent.iterdir()] == ["report.html"]
+
+
+def test_nothing_is_fetched(page: Path) -> None:
+    rest = outside_plotly(page)
+    assert not re.search(r"<link|<script[^>]*\ssrc|<img|<iframe|@import|url\(|https?:", rest)
+    assert "default-src 'none'" in rest
+
+
+def test_text_is_escaped(page: Path) -> None:
+    rest = outside_plotly(page)
+    assert "<script>window" not in rest
+    assert "&lt;script&gt;window" in rest
+    assert r"\u003c/script" in rest or r"\u0026lt;/script" in rest
+    assert rest.count("</script>") == PLOTS + 2
+
+
+def test_ids_are_unique_and_fit_for_links() -> None:
+    made = anchors(["figure 4", "figure-4", "<b>", "δ", "figure 4"])
+    assert made == ["section-figure-4", "section-figure-4-2", "section-b", "section-x", "section-figure-4-3"]
+    assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in made)
+
+
+def test_numbers_are_rounded_and_gaps_are_null() -> None:
+    spec = panel_spec(Heat("", [[0.12345678901, float("nan")], [float("inf"), 1e-9]]), {})
+    assert spec["data"][0]["z"] == [[0.123457, None], [None, 1e-9]]
+    json.dumps(spec, allow_nan=False)
+
+
+def test_seventy_large_heat_maps_would_fit() -> None:
+    """Panels of 10 topics of 10 words with numbers that are long to write, beside plotly itself."""
+    side = 101
+    heat = Heat(
+        "", [[-0.0123456789 / (1 + i + j) for j in range(side)] for i in range(side)], topics=10, words_per_topic=10
+    )
+    panel = len(json.dumps(panel_spec(heat, {}), separators=(",", ":")))
+    assert 70 * panel + len(get_plotlyjs().encode()) < MOST_BYTES
+
+
+def test_judged_and_other_sections_may_stand_on_one_page(tmp_path: Path) -> None:
+    judged = samples.sections()[0]
+    write_page(tmp_path / "page.html", "t", "i", [Section("Before", "A note."), judged])
+    page = outside_plotly(tmp_path / "page.html")
+    assert page.count('<th scope="row"><a href=') == 1  # only the judged one is in the table of verdicts
+    assert "<p>1 reproduced</p>" in page
+    assert page.count('class="badge') == 2
+    assert "Run just this one (63 seconds)" in page
+    assert "The command" not in page  # the other has none
+    assert judged.verdict is not None
+    write_page(tmp_path / "page.html", "t", "i", [replace(judged, verdict=replace(judged.verdict, seconds=None))])
+    page = outside_plotly(tmp_path / "page.html")
+    assert '<td class="number">-</td>' in page  # the time is not known
+    assert '<p class="panel-title">Run just this one</p>' in page
+
+
+def test_a_report_has_every_figure_as_files(tmp_path: Path) -> None:
+    section = Section("x", figures=[samples.map_figure(), samples.curves_figure()])
+    write_report(tmp_path / "new", "t", "i", [section, Section("y", figures=[samples.points_figure()])])
+    files = sorted(str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*") if path.is_file())
+    pictures = [f"figures/{name}.{kind}" for name in ("curves", "map", "points") for kind in ("png", "svg")]
+    numbers = ["figures/curves-1.csv", "figures/curves-2.csv", "figures/map-1.csv", "figures/points-1.csv"]
+    assert files == sorted([*pictures, *numbers, "report.html"])
+
+
+def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:
+    def figure(columns: int, odd: bool = False) -> Figure:
+        panels = [
+            Lines(f"p{i}", [Series("a <b>", [0, 1], [0, 1]), Series("c" if not (odd and i) else "d", [0, 1], [1, 0])])
+            for i in range(4)
+        ]
+        return Figure("f", "title", "alt", list(panels), columns)
+
+    assert [name for name, _, _ in shared_keys(figure(4), pens(figure(4)))] == ["a <b>", "c"]
+    assert shared_keys(figure(2), pens(figure(2))) == []  # wide panels have their own
+    assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
+    write_page(tmp_path / "page.html", "t", "i", [Section("x", "note", "command", [figure(4)])])
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('<svg class="key"') == 2
+    assert "a &lt;b&gt;</li>" in page
+    assert panel_spec(figure(4).panels[0], pens(figure(4)), legend=False)["layout"]["showlegend"] is False
+    assert panel_spec(figure(4).panels[0], pens(figure(4)))["layout"]["showlegend"] is True
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, "0.0"), (9.94, "9.9"), (10.0, "10"), (10.4, "10"), (12345.6, "12,346"), (None, "-")]
+)
+def test_durations_are_short(seconds: float | None, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_columns_of_numbers_stand_to_the_right() -> None:
+    rows = [["1", "-", "1.5 ± 0.1", "3 [1, 2]", "a", "5%"], ["x", "1e-5", "−2", "1,234 (all)", "2", "3 s"]]
+    assert numeric_columns(TableData("", list("abcdef"), rows)) == [False, True, True, True, False, True]
+    assert numeric_columns(TableData("", ["a", "b"], [])) == [False, False]
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        numeric_columns(TableData("", ["a"], [["1", "2"], ["1"]]))
+
+
+def test_json_in_a_script_cannot_end_it() -> None:
+    text = script_json({"a": "</script><!-- & ü"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & ü"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json(float("nan"))
+
+
+def test_paragraphs_configurations_and_long_tables(tmp_path: Path) -> None:
+    table = TableData("Long", ["name", "number"], [[f"row {i}", f"{i}"] for i in range(41)])
+    short = TableData("Short", ["number", "name"], [["1", "a"]] * 40)
+    section = Section("x", tables=[table, short], config={"ä": Path("p"), "b": {"c": 1}})
+    write_page(tmp_path / "page.html", "t", "First.\n \nSecond.\n\n", [section])
+    page = outside_plotly(tmp_path / "page.html")
+    assert re.findall('<p class="prose">(.*?)</p>', page) == ["First.", "Second."]
+    configuration = '<pre tabindex="0">{\n  "ä": "p",\n  "b": {\n    "c": 1\n  }\n}</pre>'
+    assert (
+        configuration.replace('"ä": "p"', "&#34;ä&#34;: &#34;p&#34;")
+        .replace('"b"', "&#34;b&#34;")
+        .replace('"c"', "&#34;c&#34;")
+        in page
+    )
+    assert "<summary>Long (41 rows)</summary>" in page
+    assert "<summary>Short" not in page
+    assert page.count('<td class="number">') == 41
+    assert page.count('<th scope="col" class="number">number</th>') == 1  # a first column is the row's name
+    assert "\n\n\n" not in page.split("<main>")[1].split("</main>")[0]  # templates leave no blank lines
+    assert '<a class="skip" href="#section-x">To the results</a>' in page
+
+
+def test_verdicts_are_counted(tmp_path: Path) -> None:
+    sections = [*samples.sections(), samples.sections()[0]]
+    write_page(tmp_path / "page.html", "t", "i", sections)
+    assert "<p>2 reproduced, 1 not reproduced, 1 skipped</p>" in outside_plotly(tmp_path / "page.html")
+
+
+def test_a_report_may_be_written_again_and_into_a_new_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        write_report(tmp_path / "a" / "b", "t", "i", [Section("x", tables=[TableData("t", ["a"], [["1"]])])])
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["report.html"]
+
+
+def keys(*panels: Panel, columns: int = 3, **colours: str) -> list[tuple[str, str, str]]:
+    figure = Figure("f", "", "", list(panels), columns, colours)
+    return shared_keys(figure, pens(figure))
+
+
+def test_one_legend_for_all_panels_needs_the_same_curves_and_nothing_else_to_name() -> None:
+    both = [Series("a", [0], [0]), Series("b", [0], [0])]
+    plain = Lines("", both)
+    assert keys(plain, plain, a="#123456") == [("a", "#123456", ""), ("b", "#0072B2", "")]
+    assert keys(plain, plain, columns=2) == []
+    assert keys(plain) == []
+    assert keys(Lines("", both[:1]), Lines("", both[:1])) == []
+    assert keys(plain, Lines("", both[::-1])) == []
+    assert keys(plain, Lines("", both, levels=[(0.0, "zero")])) == []
+    assert keys(plain, plain, Lines("", both, bands=[(0.0, 1.0, "early")])) == []
+    assert keys(plain, plain, Heat("", [[0.0]])) == []
+    assert keys(plain, plain, Lines("", [])) == []
+    many = Lines("", [Series(f"{i}", [0], [0]) for i in range(4 * len(PALETTE))])
+    dashes = [dash for _, _, dash in keys(many, many)]
+    assert dashes[:: len(PALETTE)] == ["", "6 4", "2 4", "9 4 2 4"]
+
+
+def test_words_of_maps_have_one_legend() -> None:
+    first, second = (Map("", [[0.0]], ["a"], ["b"], names=names) for names in ({"x": "#1"}, {"y": "#2", "x": "#1"}))
+    assert keys(first, second, Map("", [[0.0]], ["a"], ["b"]), columns=1) == [
+        ("x", "#1", ""),
+        ("y", "#2", ""),
+    ]
+    assert keys(Map("", [[0.0]], ["a"], ["b"])) == []
+
+
+def test_a_small_picture_of_a_figure_that_is_there(tmp_path: Path) -> None:
+    assert thumbnail(tmp_path, "none") == ""
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    assert thumbnail(tmp_path, "broken") == ""
+    draw_figure(Figure("a", "title", "alt", [Heat("t", [[0.0, 1.0], [1.0, 0.0]])]), tmp_path)
+    small = thumbnail(tmp_path, "a")
+    content = base64.b64decode(small.removeprefix("data:image/png;base64,"))
+    width, height = (int.from_bytes(content[at : at + 4], "big") for at in (16, 20))  # of the PNG's header
+    assert 0 < width <= 192
+    assert 0 < height <= 112
+    assert len(content) < 20_000

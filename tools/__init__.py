@@ -1,0 +1,1 @@
+"""What only maintainers run, from a checkout."""
