@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from topicscope.figures import Lines, sections
 
 from tests.command import topicscope
 from tests.language import tiny
@@ -32,6 +31,7 @@ from topicscope.language import (
     whole_words,
 )
 from topicscope.language.probes import label_sentences
+from topicscope.pages import Lines, sections
 
 TOKENIZER = tiny.tokenizer("wordpiece")
 VOCABULARY = whole_words(TOKENIZER, ["the"])
