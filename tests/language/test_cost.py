@@ -134,7 +134,7 @@ def test_more_costs_more(more: dict[str, Any], grows: str) -> None:
     config = ProbeConfig.of(models=["bert-base-uncased"], corpus=["hf:any/text"], topics_from="topics.csv")
     before, after = cost_of(config), cost_of(config.changed(more))
     for part in grows.split():
-        assert getattr(after, part) > 1.01 * getattr(before, part), part
+        assert getattr(after, part) > getattr(before, part), part
 
 
 def test_memory_does_not_grow_with_the_states_of_documents_beyond_a_number() -> None:

@@ -165,7 +165,8 @@ class Probe(Result):
         tables = {"effects": effects} | {name: [columns(record) for record in stored[name]] for name in others}
         for row in tables["cooccurrence"]:
             row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
-        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in self.models}
+        models = {head.model for head in self.heads}
+        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in models}
         for record, head in zip(tables["heads"], self.heads, strict=True):
             record["topical"] = place(head) in topical[head.model]
         tables["checks"] = [columns(record) for verdict in self.verdicts for record in verdict.records()]
