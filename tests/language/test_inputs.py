@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -171,36 +172,50 @@ def test_inputs_are_checked_before_the_work(tmp_path: Path, config: Any, said: s
 HEAVY = ("torch", "transformers", "pyarrow", "matplotlib")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (["probe", "{here}/nothing", "--corpus", "{corpus}"], "no such model"),
-        (["probe", "{here}", "--corpus", "{corpus}"], "it has no config.json"),
-        (["probe", "bert", "--corpus", "{here}/nothing"], "no such corpus"),
-        (["probe", "bert", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
-        (["probe", "bert", "--corpus", "{corpus}", "--topics-from", "{here}/nothing"], "does not exist"),
-        (["probe", "bert", "--corpus", "{corpus}", "--bootstrap", "0"], "bootstrap = 0"),
-        (["probe", "bert", "--corpus", "{corpus}", "--engine", "spark"], "engine 'spark'"),
-        (["timeline", "{here}/nothing", "--corpus", "{corpus}"], "no such folder"),
-        (["timeline", "bert@step1", "bert@step2"], "no text is given"),
-        (["topics", "{here}/nothing", "--tokenizer", "bert"], "no such corpus"),
-        (["topics", "{corpus}"], "tokenizer is missing"),
-        (["topics", "{corpus}", "--tokenizer", "{here}"], "has no tokenizer: expected tokenizer.json"),
-        (["topics", "{corpus}", "--tokenizer", "bert", "--backend", "x"], "backend = 'x'"),
-        (["words", "{here}/nothing", "frog", "toad"], "no such model"),
-        (["words", "bert", "frog"], "at least two words"),
-    ],
-)
-def test_nothing_heavy_is_loaded(tmp_path: Path, arguments: list[str], complaint: str) -> None:
+REFUSED = [
+    (["probe", "{here}/nothing", "--corpus", "{corpus}", "--out", "{here}/out"], "no such model"),
+    (["probe", "{here}", "--corpus", "{corpus}"], "it has no config.json"),
+    (["probe", "bert", "--corpus", "{here}/nothing"], "no such corpus"),
+    (["probe", "bert", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
+    (["probe", "bert", "--corpus", "{corpus}", "--topics-from", "{here}/nothing"], "does not exist"),
+    (["probe", "bert", "--corpus", "{corpus}", "--bootstrap", "0"], "bootstrap = 0"),
+    (["probe", "bert", "--corpus", "{corpus}", "--engine", "spark"], "engine 'spark'"),
+    (["timeline", "{here}/nothing", "--corpus", "{corpus}"], "no such folder"),
+    (["timeline", "bert@step1", "bert@step2"], "no text is given"),
+    (["topics", "{here}/nothing", "--tokenizer", "bert"], "no such corpus"),
+    (["topics", "{corpus}"], "tokenizer is missing"),
+    (["topics", "{corpus}", "--tokenizer", "{here}"], "has no tokenizer: expected tokenizer.json"),
+    (["topics", "{corpus}", "--tokenizer", "bert", "--backend", "x"], "backend = 'x'"),
+    (["words", "{here}/nothing", "frog", "toad"], "no such model"),
+    (["words", "bert", "frog"], "at least two words"),
+]
+RUN = """
+import contextlib, io, json, sys
+from topicscope.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv, out, err = ["topicscope", *arguments], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main()
+        except SystemExit as end:
+            code = end.code
+    loaded = sorted({name.split(".")[0] for name in sys.modules})
+    print(json.dumps([code, out.getvalue(), err.getvalue(), loaded]))
+"""
+
+
+def test_bad_input_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    """All in one process, in which no command may leave a library behind."""
     places = {"here": str(tmp_path), "corpus": str(corpus_file(tmp_path))}
-    command = [sys.executable, "-X", "importtime", "-m", "topicscope", *(a.format(**places) for a in arguments)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    lines = result.stderr.splitlines()
-    imported = [line for line in lines if line.startswith("import time:")]
-    (said,) = (line for line in lines if not line.startswith("import time:"))
-    assert complaint in said
-    loaded = {text.rsplit("|", 1)[-1].strip().split(".")[0] for text in imported}
-    assert "pydantic" in loaded  # the list is read rightly
-    assert loaded.isdisjoint(HEAVY)
+    commands = [[argument.format(**places) for argument in arguments] for arguments, _ in REFUSED]
+    result = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(commands)], capture_output=True, text=True, check=True
+    )
+    lines = result.stdout.splitlines()
+    for command, (_, complaint), line in zip(commands, REFUSED, lines, strict=True):
+        code, out, err, loaded = json.loads(line)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), (command, err)
+        assert complaint in err
+        assert "pydantic" in loaded  # the list is read rightly
+        assert set(loaded).isdisjoint(HEAVY), command
+    assert not (tmp_path / "out").exists()

@@ -219,22 +219,8 @@ def test_the_page(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(
         json.dumps({"<b>food</b>": ["bread", "butter", "cheese"], "sea": ["boat", "coral", "beach"]})
     )
-    topicscope(
-        "probe",
-        str(model),
-        "--corpus",
-        str(corpus),
-        "--topics-from",
-        str(tmp_path / "t.json"),
-        "--documents",
-        "90",
-        "--bootstrap",
-        "9",
-        "--shuffles",
-        "20",
-        "--out",
-        str(out),
-    )
+    options = f"--topics-from {tmp_path / 't.json'} --documents 90 --bootstrap 9 --shuffles 20 --out {out}".split()
+    topicscope("probe", str(model), "--corpus", str(corpus), *options)
     page = out / "report.html"
     assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
     # differences; heads by part; topics; five panels of states for encoder and for decoder; contrasts of documents
@@ -347,75 +333,16 @@ def test_a_real_pretrained_bert_puts_words_of_a_topic_together() -> None:
 @pytest.mark.parametrize("name", ["bert", "albert", "bart", "electra", "roberta"])
 def test_shared_models_show_topics_on_wikipedia(name: str, tmp_path: Path) -> None:
     """A small share of the full table: topics that every one of the models has words for, given by hand."""
-    (tmp_path / "t.json").write_text(
-        json.dumps(
-            {
-                "music": [
-                    "music",
-                    "album",
-                    "songs",
-                    "band",
-                    "guitar",
-                    "piano",
-                    "orchestra",
-                    "concert",
-                    "singer",
-                    "rock",
-                ],
-                "war": [
-                    "war",
-                    "army",
-                    "troops",
-                    "battle",
-                    "military",
-                    "soldiers",
-                    "forces",
-                    "attack",
-                    "command",
-                    "naval",
-                ],
-                "science": [
-                    "theory",
-                    "quantum",
-                    "physics",
-                    "energy",
-                    "electron",
-                    "atoms",
-                    "particles",
-                    "mass",
-                    "field",
-                    "light",
-                ],
-                "law": [
-                    "court",
-                    "law",
-                    "legal",
-                    "judge",
-                    "trial",
-                    "criminal",
-                    "police",
-                    "rights",
-                    "justice",
-                    "constitution",
-                ],
-            }
-        )
-    )
-    result = topicscope(
-        "probe",
-        str(SHARED / "models" / f"{name}-mini-wiki"),
-        "--corpus",
-        str(SHARED / "corpora" / "enwiki-2015-sample" / "part-00.jsonl.gz"),
-        "--topics-from",
-        str(tmp_path / "t.json"),
-        "--documents",
-        "60",
-        "--bootstrap",
-        "200",
-        "--shuffles",
-        "200",
-        "--json",
-    )
+    given = {
+        "music": "music album songs band guitar piano orchestra concert singer rock",
+        "war": "war army troops battle military soldiers forces attack command naval",
+        "science": "theory quantum physics energy electron atoms particles mass field light",
+        "law": "court law legal judge trial criminal police rights justice constitution",
+    }
+    (tmp_path / "t.json").write_text(json.dumps({topic: words.split() for topic, words in given.items()}))
+    corpus = str(SHARED / "corpora" / "enwiki-2015-sample" / "part-00.jsonl.gz")
+    options = f"--topics-from {tmp_path / 't.json'} --documents 60 --bootstrap 200 --shuffles 200 --json".split()
+    result = topicscope("probe", str(SHARED / "models" / f"{name}-mini-wiki"), "--corpus", corpus, *options)
     trained, fresh = json.loads(result.stdout)["rows"]
     for measure in ("cosine", "dot"):  # forty words are few for attention, whose effect needs topics of a whole corpus
         assert trained[measure]["interval"][0] > 0, measure
