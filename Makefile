@@ -32,11 +32,13 @@ $(DOCS_READY): $(READY)
 reproduce: $(READY)
 	$(BIN)/topicscope reproduce
 
+# The ten slowest tests are printed; build/tests.xml and build/tests-quick.xml have the seconds of every test.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal --durations=10
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST) --junitxml=build/tests.xml
 
 test-quick: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not process and not model and not browser"
+	$(PYTEST) --junitxml=build/tests-quick.xml -m "not slow and not process and not model and not browser"
 
 # Without REAL other packages are those of .venv. With it nothing is shared: this needs `build` alone, and any Python.
 REAL ?=

@@ -1,11 +1,14 @@
-"""Pages as a headless browser shows them."""
+"""Pages as a headless browser shows them: one browser for all tests of a process, with a window for each user."""
 
 from __future__ import annotations
 
+import atexit
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
+SIZE = 1200, 900
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -22,8 +26,9 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--window-size=1200,900",
+    f"--window-size={SIZE[0]},{SIZE[1]}",
 )
+ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
 needs_browser = pytest.mark.skipif(
     not (Path(CHROMIUM).exists() and DRIVER), reason="needs /usr/bin/chromium and chromedriver"
 )
@@ -44,10 +49,33 @@ def browsing(profile: Path, *flags: str) -> Iterator[webdriver.Chrome]:
         driver.quit()
 
 
+@cache
+def shared() -> webdriver.Chrome:
+    """The browser of this process, which can reach nothing but this machine."""
+    until_end = ExitStack()
+    atexit.register(until_end.close)
+    return until_end.enter_context(browsing(Path(until_end.enter_context(TemporaryDirectory())), ONLY_HERE))
+
+
 @contextmanager
-def opened(page: Path, profile: Path, plots: int) -> Iterator[webdriver.Chrome]:
+def window() -> Iterator[webdriver.Chrome]:
+    """A new window of the shared browser; its user finds an empty console, and goes back to the window before."""
+    driver = shared()
+    before = driver.current_window_handle
+    complaints(driver)
+    driver.switch_to.new_window("window")
+    driver.set_window_size(*SIZE)
+    try:
+        yield driver
+    finally:
+        driver.close()
+        driver.switch_to.window(before)
+
+
+@contextmanager
+def opened(page: Path, plots: int) -> Iterator[webdriver.Chrome]:
     """A browser with the page open and so many plots drawn."""
-    with browsing(profile) as driver:
+    with window() as driver:
         driver.get(page.as_uri())
         WebDriverWait(driver, 120).until(lambda _: drawn(driver) == plots)
         yield driver

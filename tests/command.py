@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -19,24 +18,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.calling import TINY as TINY, error_line as error_line, lines_said as lines_said
+from tests.waiting import wait_until
+
 server = multiprocessing.get_context("forkserver")
 server.set_forkserver_preload(["tests.preloaded"])
-
-TINY = [
-    "--steps",
-    "20",
-    "--topics",
-    "3",
-    "--words-per-topic",
-    "2",
-    "--set",
-    "data.documents=20",
-    "--set",
-    "data.dev_documents=10",
-    "--device",
-    "cpu",
-]
-"""A run of `train` that takes a moment."""
 
 
 def topicscope(
@@ -52,6 +38,42 @@ def topicscope(
     assert process.exitcode is not None
     assert process.exitcode in (code if isinstance(code, tuple) else (code,)), err
     return subprocess.CompletedProcess(arguments, process.exitcode, out, err)
+
+
+class Forked:
+    """A command that goes on beside the test: a fork like the others, with the methods of `subprocess.Popen`."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.folder = TemporaryDirectory()
+        self.out, err = (os.path.join(self.folder.name, name) for name in ("out", "err"))
+        given = (arguments, os.getcwd(), dict(os.environ), self.out, err)
+        self.process = server.Process(target=_run, args=given, daemon=True)
+        self.process.start()
+        assert self.process.pid is not None
+        self.pid = self.process.pid
+
+    def first_line(self) -> str:
+        """What it prints first."""
+        assert wait_until(lambda: self.poll() is not None or "\n" in self._printed())
+        return self._printed().partition("\n")[0]
+
+    def _printed(self) -> str:
+        return Path(self.out).read_text() if os.path.exists(self.out) else ""
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    def wait(self, seconds: float | None = None) -> int:
+        self.process.join(seconds)
+        assert self.process.exitcode is not None, f"still there after {seconds} s"
+        self.folder.cleanup()
+        return self.process.exitcode
 
 
 def redirect(out: str, err: str) -> None:
@@ -92,22 +114,3 @@ def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
         return subprocess.Popen([sys.executable, "-m", "topicscope", *arguments], text=True, **options)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-PROGRESS = re.compile(
-    "topicscope: (this will take a long time|"
-    "starting|reading|loading|training|pretraining|floors|writing the model|running points|short trials|"
-    "drawing|counting|fitting|probing|statistics|verifying|experiments)"
-)
-"""How plain lines of progress begin; they come where a command takes longer than ten seconds."""
-
-
-def lines_said(stderr: str) -> list[str]:
-    """The lines on stderr besides progress, which a busy machine prints and another does not."""
-    return [line for line in stderr.splitlines() if not PROGRESS.match(line)]
-
-
-def error_line(stderr: str) -> str:
-    """The one line on stderr besides progress; fails where there is none, or more."""
-    [line] = lines_said(stderr)
-    return line

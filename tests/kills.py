@@ -141,7 +141,7 @@ def install(cwd: Path, fault: Fault) -> None:
 
 
 def die_in_an_append(at: int) -> None:
-    from topicscope.ground import metrics
+    from topicscope.ground import files
 
     count = 0
 
@@ -153,7 +153,7 @@ def die_in_an_append(at: int) -> None:
         if count == at:
             os._exit(KILLED)
 
-    metrics.append = append  # type: ignore[attr-defined]
+    files.append = append  # type: ignore[attr-defined]
 
 
 def run_out_of_memory() -> None:

@@ -9,11 +9,13 @@ os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HU
 import accelerate  # type: ignore[import-untyped]
 import pyarrow.parquet
 import pytest
+import starlette.applications
 import tomotopy  # type: ignore[import-untyped]
 import torch
 import transformers
+import uvicorn
 
-from topicscope import language, measure, pages, paper, pretraining, sweeps, theory, training
+from topicscope import explorer, language, measure, pages, paper, pretraining, sweeps, theory, training
 from topicscope.cli import main, pretrain, reproduce, results, sweep, text, theory as theory_commands, train
 
 torch.set_num_threads(1)
@@ -26,5 +28,6 @@ LOADED = (
     *(training.train, pretraining.pretrain, sweeps.sweep, language.probe, language.load_model, language.timeline_of),
     *(language.probe_model, language.fit_topics, paper.reproduce, pages.write_report, pages.write_sweep_page),
     *(training.sandbox_timeline, language.map_words, theory.attention_landscape, measure.course),
+    *(starlette.applications.Starlette, uvicorn.Server, explorer.serve),
     pretraining.Loop if hasattr(pretraining, "Loop") else None,
 )

@@ -14,11 +14,11 @@ from topicscope.ground.config import adapter_of
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.pretraining import PretrainConfig
 from topicscope.sweeps import GridConfig
-from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal
+from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, WorldSettings
 
 CONFIGS: list[type] = [
     *(RunConfig, PretrainConfig, TopicsConfig, ProbeConfig, TimelineConfig, WordsConfig, GridConfig),
-    *(Dirichlet, Fixed, Given, Groups, LogisticNormal, Question),
+    *(Dirichlet, Fixed, Given, Groups, LogisticNormal, Question, WorldSettings),
 ]
 LOWER, UPPER = {"minimum", "exclusiveMinimum"}, {"maximum", "exclusiveMaximum"}
 

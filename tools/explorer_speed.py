@@ -25,8 +25,8 @@ import psutil
 from selenium import webdriver
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.browser import browsing, script
-from tests.explorer.in_browser import ONLY_HERE, folder_id, go, until
+from tests.browser import ONLY_HERE, browsing, script
+from tests.explorer.in_browser import folder_id, go, until
 from tests.explorer.serving import Served, explorer
 
 from tools.explorer_memory import an_hour

@@ -64,7 +64,7 @@ TESTS = {
 }
 """Tests of a room, where they are not tests/ROOM."""
 
-FILES = {"engines": ["ground/engines.py", "ground/ray_engine.py"]}
+FILES = {"engines": ["ground/engines.py", "ground/engines.py"]}
 """Sources of a room, where they are not all of src/topicscope/ROOM."""
 
 SWAPS: dict[type[ast.AST], str] = {

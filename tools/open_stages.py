@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from topicscope.paper.small_start import WIDTH, contrasts
-from topicscope.paper.stage_flows import World
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
     Course,
     Population,
@@ -32,10 +32,10 @@ from topicscope.theory.clocks import embedding_clock
 from topicscope.theory.third_act import SHOWS
 from topicscope.world import Masking
 
-SMALL = (World(4, 3, 2), World(5, 4, 2), World(6, 3, 3))
+SMALL = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))
 
 
-def third_act(world: World, scale: float, seed: int) -> str:
+def third_act(world: FlowWorld, scale: float, seed: int) -> str:
     """When |W_V| inside topics is .1: measured, and from the linear growth of differences along l(t)."""
     growth, width, within = world.growth(), world.width, np.kron(np.eye(world.T), np.eye(world.v) - 1 / world.v)
     said = third_act_time(growth, width, scale)
@@ -53,7 +53,7 @@ def third_act(world: World, scale: float, seed: int) -> str:
     )
 
 
-def cross_entropy(world: World, scale: float, seed: int) -> str:
+def cross_entropy(world: FlowWorld, scale: float, seed: int) -> str:
     """|W_K| three times its start: measured, and from linear growth under the force along W_V's own flow."""
     population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
     start, width = world.start(scale, seed), world.width
@@ -95,7 +95,7 @@ def between(course: Course, i: int, time: float) -> np.ndarray:
 
 def adam_tied(scale: float, eps: float, seed: int, lr: float, steps: int = 5000) -> tuple[float, float]:
     """Half-way steps of the topic contrast and of the scores, full batches; NaN: not in so many steps."""
-    world = World(4, 3, 2)
+    world = FlowWorld(4, 3, 2)
     population = TiedPopulation.of(world.topic_model, world.prior, Masking())
     start = tied_start(world.width, WIDTH, world.width, scale, seed)
     parts, quarter = list(start), world.growth().l_star / 4
@@ -118,7 +118,7 @@ def adam_tied(scale: float, eps: float, seed: int, lr: float, steps: int = 5000)
 
 def adam_lines() -> None:
     """Beside what epsilon would add if entries moved in proportion to their gradient through the flow's saddle."""
-    world, growth = World(4, 3, 2), World(4, 3, 2).growth()
+    world, growth = FlowWorld(4, 3, 2), FlowWorld(4, 3, 2).growth()
     eigenvalue = Masking().k ** 2 / growth.v * growth.shares.contrast
     for lr, eps in ((1e-3, 1e-20), (3e-4, 1e-20), (1e-3, 1e-8), (1e-3, 1e-6), (1e-3, 1e-5)):
         for scale in (0.03, 0.01, 0.003, 0.001, 0.0003):

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from topicscope import RunConfig, train
+from topicscope.laws import world_optimum
 from topicscope.theory import relative_distance
-from topicscope.training import world_optimum
 
 STEPS, MOST_STEPS = 1500, 3000
 STABLE = 0.02  # rate x largest eigenvalue

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from topicscope import RunConfig, sweep
-from topicscope.training import predicted_phase
+from topicscope.laws import predicted_phase
 
 # %%
 base = {

@@ -12,9 +12,10 @@ import pytest
 
 from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from topicscope import theory
-from topicscope.paper.registry import ORDER
+from topicscope.laws import predicted_norms
+from topicscope.paper import EXPERIMENTS
 from topicscope.theory import Setting, dynamics, topic_shares
-from topicscope.training import RunConfig, predicted_norms
+from topicscope.training import RunConfig
 from topicscope.world import Fixed, Masking
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dynamics.md").read_text()
@@ -88,7 +89,7 @@ def test_the_run_of_the_page_has_predicted_norms() -> None:
 
 def test_its_ids_and_files_exist() -> None:
     ids = set(re.findall(r"`(?:topicscope )?reproduce\s+([a-z-]+)`", PAGE))
-    assert ids <= set(ORDER)
+    assert ids <= set(EXPERIMENTS)
     assert {"stage-law", "rank", "no-correct-words", "one-topic", "adam-clocks", "mask-first", "small-start"} <= ids
     root = Path(__file__).parents[2]
     for tool in re.findall(r"python (tools/\w+\.py)", PAGE):

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.command import TINY, error_line, started, topicscope
+from tests.calling import TINY, error_line, topicscope
+from tests.command import started
 from tests.waiting import wait_until
 from topicscope.cli import main
 from topicscope.ground import EngineError, InputError, Interrupted

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command import TINY, error_line, topicscope
+from tests.calling import TINY, error_line, topicscope
 from topicscope import InputError, read
 from topicscope.theory import AttentionLandscape, Setting, theorem1, theorem2
 
@@ -130,6 +130,7 @@ def test_all_commands_have_the_same_options() -> None:
         assert [name for name, text in helps.items() if option in text] == ["theorem3", "theorem5", "landscape"]
 
 
+@pytest.mark.slow
 def test_verify_contract() -> None:
     found = json.loads(topicscope("theory", "verify", "--json").stdout)
     assert found["failed"] == 0

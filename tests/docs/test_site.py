@@ -14,7 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 from tools.reference import api, commands
 
-from tests.browser import browsing, complaints, needs_browser, script
+from tests.browser import complaints, needs_browser, script, window
 from tests.docs.pages import DOCS
 
 SITE = DOCS / "_build" / "html"
@@ -36,8 +36,8 @@ class Resources(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with browsing(tmp_path_factory.mktemp("profile")) as driver:
+def browser() -> Iterator[webdriver.Chrome]:
+    with window() as driver:
         yield driver
 
 

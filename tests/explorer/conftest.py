@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from selenium import webdriver
 
-from tests.browser import browsing
-from tests.explorer.in_browser import ONLY_HERE
+from tests.browser import window
 from tests.explorer.serving import Served, explorer
 from tests.waiting import wait_until
 
@@ -26,8 +25,8 @@ def served(space: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def browser(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with browsing(tmp_path_factory.mktemp("profile"), ONLY_HERE) as driver:
+def browser(served: Served) -> Iterator[webdriver.Chrome]:
+    with window() as driver:
         driver.get(served.url)
         yield driver
 

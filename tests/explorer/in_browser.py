@@ -11,8 +11,6 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.browser import script
 from tests.explorer.serving import Served
 
-ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
-
 
 def until(browser: webdriver.Chrome, what: Callable[[], Any]) -> Any:
     return WebDriverWait(browser, 240).until(lambda _: what())

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.command import Forked
 
 SMALL = {
     "topic_model.topics": "3",
@@ -29,7 +29,7 @@ LONG = {**SMALL, "steps": "1000000", "snapshots": "[0]", "evaluate_every": "null
 
 @dataclass
 class Served:
-    process: subprocess.Popen[str]
+    process: Forked | subprocess.Popen[str]
     url: str
     port: int
     workspace: Path
@@ -80,15 +80,8 @@ class Served:
 
 
 def start(workspace: Path, *options: str) -> Served:
-    command = [sys.executable, "-m", "topicscope", "explore", "--no-open", "--port", "0", "--json"]
-    process = subprocess.Popen(
-        [*command, "--workspace", str(workspace), *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert process.stdout is not None
-    said = json.loads(process.stdout.readline())
+    process = Forked("explore", "--no-open", "--port", "0", "--json", "--workspace", str(workspace), *options)
+    said = json.loads(process.first_line())
     return Served(process, said["url"], said["port"], Path(said["workspace"]))
 
 
@@ -101,8 +94,6 @@ def explorer(workspace: Path, *options: str) -> Iterator[Served]:
         if served.process.poll() is None:
             served.process.kill()
         served.process.wait()
-        if served.process.stdout is not None:
-            served.process.stdout.close()
 
 
 def begin(served: Served, settings: dict[str, Any], name: str = "a run") -> str:

@@ -80,4 +80,3 @@ def test_the_next_server_after_a_kill_has_its_address(tmp_path: Path) -> None:
     fourth = start(tmp_path / "runs")  # the third has ended in order
     assert fourth.token != first.token
     assert fourth.end() == 0
-    fourth.process.stdout.close()  # type: ignore[union-attr]

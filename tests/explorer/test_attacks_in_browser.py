@@ -95,7 +95,7 @@ def test_saved_views_keep_them_as_text(served: Served, kind: str, tmp_path: Path
     status, page, _ = served.ask("/api/keep/models", {"id": place(served, kind)["id"]})
     assert status == 200
     (tmp_path / "kept.html").write_bytes(page)
-    with opened(tmp_path / "kept.html", tmp_path / "profile", page.count(b'<div class="plot ')) as browser:
+    with opened(tmp_path / "kept.html", page.count(b'<div class="plot ')) as browser:
         assert NAME in browser.find_element(By.TAG_NAME, "body").text
         assert script(browser, "return window.hacked === undefined")
         assert script(browser, "return document.querySelectorAll('img[src=x]').length") == 0

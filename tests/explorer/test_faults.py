@@ -13,8 +13,8 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from tests.browser import browsing, needs_browser, script
-from tests.explorer.in_browser import ONLY_HERE, drawn_folder, folder_id, go, until
+from tests.browser import ONLY_HERE, browsing, needs_browser, script
+from tests.explorer.in_browser import drawn_folder, folder_id, go, until
 from tests.explorer.pretended import Line, pretended_run
 from tests.explorer.serving import LONG, Served, begin, events, explorer, state
 from tests.waiting import wait_until

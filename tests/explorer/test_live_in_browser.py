@@ -22,8 +22,9 @@ from topicscope.explorer.rooms import PRESETS
 from topicscope.explorer.runs import config_of
 from topicscope.explorer.theory_room import question
 from topicscope.ground import METRICS, flat
+from topicscope.laws import predicted_norms
 from topicscope.reading import read
-from topicscope.training import RunConfig, RunData, predicted_norms
+from topicscope.training import RunConfig, RunData
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
 

@@ -20,9 +20,10 @@ from tests.waiting import wait_until
 from topicscope.explorer import results_rooms
 from topicscope.explorer.results_rooms import Prediction
 from topicscope.ground import InputError
+from topicscope.laws import predicted_phases
 from topicscope.measure import PHASES
 from topicscope.sweeps import build_grid, read_sweep, sweep
-from topicscope.training import RunConfig, predicted_phases
+from topicscope.training import RunConfig
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
 
@@ -161,7 +162,7 @@ def test_the_saved_page_shows_what_the_view_shows(
     (link,) = (one for one in browser.find_elements(By.CSS_SELECTOR, "#map .keep a") if one.text == "CSV")
     query = dict(parse_qsl(urlsplit(str(link.get_attribute("href"))).query))
     (tmp_path / "kept.html").write_bytes(served.ask("/api/keep/maps", query)[1])
-    with opened(tmp_path / "kept.html", tmp_path / "profile", len(on_screen[0])) as other:
+    with opened(tmp_path / "kept.html", len(on_screen[0])) as other:
         assert seen(other) == on_screen
         assert complaints(other) == []
     assert complaints(browser) == []
@@ -226,7 +227,7 @@ def test_a_prediction_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> No
     def failing(*_: object, **__: object) -> None:
         raise FloatingPointError("no number")
 
-    monkeypatch.setattr("topicscope.training.predicted_phases", failing)
+    monkeypatch.setattr("topicscope.laws.predicted_phases", failing)
     failed = Prediction([RunConfig.of(BASE).as_dict()])
     assert wait_until(lambda: failed.trouble)
     with pytest.raises(InputError, match="it failed: no number"):

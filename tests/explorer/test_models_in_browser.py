@@ -211,7 +211,7 @@ def test_a_saved_view_has_the_same_clicks(served: Served, space: Path, tmp_path:
     assert "attachment" in headers["content-disposition"]
     (tmp_path / "kept.html").write_bytes(page)
     plots = page.count(b'<div class="plot ')
-    with opened(tmp_path / "kept.html", tmp_path / "profile", plots) as browser:
+    with opened(tmp_path / "kept.html", plots) as browser:
         click_point(browser, ".plot[data-shown-in]", 0, 1)
         until(browser, lambda: "Layer 1, head 0" in browser.find_element(By.CSS_SELECTOR, ".head-choice").text)
         assert complaints(browser) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import subprocess
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 import typer
 
-from tests.command import error_line, topicscope
-from tests.explorer.serving import Served, explorer, start
+from tests.command import error_line, started, topicscope
+from tests.explorer.serving import Served, explorer
 from topicscope.cli import theory
 from topicscope.cli.results import ASKED
 from topicscope.explorer.server import bound, names_of_machine
@@ -24,13 +25,16 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_it_is_and_ends_with_zero(tmp_path: Path, number: int) -> None:
-    served = start(tmp_path / "runs")
-    assert served.url == f"http://127.0.0.1:{served.port}/?token={served.token}"
-    assert served.workspace == (tmp_path / "runs").resolve()
-    assert len(served.token) >= 24
-    assert served.ask("/")[0] == 200
-    assert served.end(number) == 0
-    served.process.stdout.close()  # type: ignore[union-attr]
+    given = ("explore", "--no-open", "--port", "0", "--json", "--workspace", str(tmp_path / "runs"))
+    with started(*given, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        served = Served(process, said["url"], said["port"], Path(said["workspace"]))
+        assert served.url == f"http://127.0.0.1:{served.port}/?token={served.token}"
+        assert served.workspace == (tmp_path / "runs").resolve()
+        assert len(served.token) >= 24
+        assert served.ask("/")[0] == 200
+        assert served.end(number) == 0
 
 
 QUESTIONS: list[tuple[str, dict[str, Any]]] = [

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 import topicscope
-from tests.browser import browsing, complaints, needs_browser
+from tests.browser import complaints, needs_browser, window
 from tests.notebooks import answer_all, inside, write_notebook
 from topicscope import InputError
 from topicscope.explorer import theory_room
@@ -85,7 +85,7 @@ def part_text(browser: webdriver.Chrome, bench: Any, part: str) -> str:
 def test_the_view_follows_its_controls(tmp_path: Path, background: str) -> None:
     bench = topicscope.explore_theory(topics=6)
     write_notebook(tmp_path / "notebook.html", bench, background=background)
-    with browsing(tmp_path / "profile", "--host-resolver-rules=MAP * ~NOTFOUND") as browser:
+    with window() as browser:
         browser.get((tmp_path / "notebook.html").as_uri())
         until(browser, lambda: answer_all(browser, bench) == ["first"])
         until(browser, lambda: inside(browser, bench, "return root.getElementById('topics').value") == "6")
@@ -110,7 +110,7 @@ def test_the_view_follows_its_controls(tmp_path: Path, background: str) -> None:
 def test_a_slow_kernel_is_asked_only_for_the_newest_setting(tmp_path: Path) -> None:
     bench = topicscope.explore_theory()
     write_notebook(tmp_path / "notebook.html", bench)
-    with browsing(tmp_path / "profile") as browser:
+    with window() as browser:
         browser.get((tmp_path / "notebook.html").as_uri())
         until(browser, lambda: answer_all(browser, bench) == ["first"])
         settled(browser, bench, "")

@@ -16,8 +16,8 @@ from tests.explorer.serving import Served
 from tests.pretraining import small
 from topicscope.explorer.results_rooms import saved_steps, some_steps
 from topicscope.explorer.workspace import Workspace
-from topicscope.measure import read_timeline
-from topicscope.pretraining import PretrainRun, layer_names, pretrain, read_pretrain
+from topicscope.measure import layer_names, read_timeline
+from topicscope.pretraining import PretrainRun, pretrain, read_pretrain
 from topicscope.training import Run, RunConfig, read_run, sandbox_timeline, train
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]

@@ -11,7 +11,7 @@ from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.runs import Runs
 from topicscope.explorer.workspace import DEEPEST, Place, Workspace, identity, place_of
 from topicscope.ground import InputError, folders
-from topicscope.ground.about import Kind
+from topicscope.ground.folders import Kind
 
 ANY = Kind("train", 4, (), (), resumes="asked")
 

@@ -17,10 +17,9 @@ from typing import Any, get_args
 
 import pytest
 
-from topicscope.ground import engines, extras, ray_engine
-from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial
+from topicscope.ground import engines, machine
+from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial, tasks
 from topicscope.ground.errors import EngineError, InputError
-from topicscope.ground.ray_engine import tasks
 
 
 def double(common: int, item: int) -> int:
@@ -137,7 +136,7 @@ def test_ray_has_two_tasks_per_core_and_never_none(resources: dict[str, float], 
 def test_what_tasks_have_in_common_is_stored_once_where_it_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     size = len(ForkingPickler.dumps(7))
     for limit, stored in ((size + 1, []), (size, [7])):
-        monkeypatch.setattr(ray_engine, "INLINE", limit)
+        monkeypatch.setattr(engines, "RAY_INLINE", limit)
         ray = FakeRay()
         assert sorted(tasks(ray, 0, double, 7, [1, 2, 3])) == [(0, 9), (1, 11), (2, 13)]
         assert ray.stored == stored
@@ -280,7 +279,7 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = pytest.importorskip("ray", reason="needs ray")
     opened: list[tuple[Any, ...]] = []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr("topicscope.ground.ray_engine.connect", lambda *given: opened.append(given[1:]))
+    monkeypatch.setattr("topicscope.ground.engines.connect", lambda *given: opened.append(given[1:]))
     monkeypatch.setattr(ray, "shutdown", lambda: opened.append(("closed",)))
     with open_engine("ray", workers=2, address="auto", gpus=1) as engine:
         assert isinstance(engine, partial)
@@ -300,7 +299,7 @@ def test_a_name_opens_its_own_engine(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_settings_of_ray_that_the_user_has_made_stay(monkeypatch: pytest.MonkeyPatch, address: str, own: bool) -> None:
     pytest.importorskip("ray", reason="needs ray")
     monkeypatch.setattr(os, "environ", {"RAY_USAGE_STATS_ENABLED": "1"})
-    monkeypatch.setattr(ray_engine, "connect", lambda *_: None)
+    monkeypatch.setattr(engines, "connect", lambda *_: None)
     with open_engine("ray", address=address):
         assert os.environ["RAY_USAGE_STATS_ENABLED"] == "1"
         assert os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] == "0"
@@ -333,34 +332,34 @@ def test_a_ray_of_ones_own_has_the_workers_no_dashboard_and_loopback(
     monkeypatch.setattr(os, "environ", {} if clusters is None else {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": clusters})
     monkeypatch.setattr("os.cpu_count", lambda: 5)
     for given, cores in ((3, 3), (None, 5)):
-        ray_engine.connect(ray := FakeStart(), "local", given)
+        engines.connect(ray := FakeStart(), "local", given)
         assert ray.options == {"address": "local", "num_cpus": cores, **own}
         assert ray.alone
         assert ray._private.ray_constants.ENABLE_RAY_CLUSTER  # a cluster that is joined next is not affected
         assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
     with pytest.raises(InputError, match="no room"):
-        ray_engine.connect(ray := FakeStart(RuntimeError("no room")), "local", 1)
+        engines.connect(ray := FakeStart(RuntimeError("no room")), "local", 1)
     assert ray._private.ray_constants.ENABLE_RAY_CLUSTER
     assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
-    ray_engine.connect(ray := FakeStart(), "auto", 3)
+    engines.connect(ray := FakeStart(), "auto", 3)
     assert ray.options == {"address": "auto", **quiet}
     assert not ray.alone
-    monkeypatch.setattr(ray_engine, "answering", lambda address: f"{address}:1")
-    ray_engine.connect(ray := FakeStart(), "head", None)
+    monkeypatch.setattr(engines, "answering", lambda address: f"{address}:1")
+    engines.connect(ray := FakeStart(), "head", None)
     assert ray.options == {"address": "head:1", **quiet}
 
 
 def test_a_ray_that_does_not_start_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError) as found:
-        ray_engine.connect(FakeStart(ConnectionError("no\n " + "x" * 300), b"much ado"), "auto", None)
+        engines.connect(FakeStart(ConnectionError("no\n " + "x" * 300), b"much ado"), "auto", None)
     assert str(found.value) == (
         f"address auto: cannot connect to Ray (no {'x' * 197}); "
         "start it with 'ray start --head', or use the address local"
     )
     with pytest.raises(InputError, match=r"\(it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN\)"):
-        ray_engine.connect(FakeStart(RuntimeError("no"), b"InvalidAuthToken"), "auto", None)
+        engines.connect(FakeStart(RuntimeError("no"), b"InvalidAuthToken"), "auto", None)
     with pytest.raises(ZeroDivisionError):  # not Ray's
-        ray_engine.connect(FakeStart(ZeroDivisionError()), "auto", None)
+        engines.connect(FakeStart(ZeroDivisionError()), "auto", None)
     os.write(2, b"afterwards")
     assert capfd.readouterr().err == "afterwards"
 
@@ -368,13 +367,13 @@ def test_a_ray_that_does_not_start_is_one_line(capfd: pytest.CaptureFixture[str]
 def test_an_address_has_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as head:
         host, port = head.getsockname()
-        assert ray_engine.answering(f"{host}:{port}") == f"{host}:{port}"
-        monkeypatch.setattr(ray_engine, "PORT", port)
-        assert ray_engine.answering(host) == f"{host}:{port}"  # where no port is said
+        assert engines.answering(f"{host}:{port}") == f"{host}:{port}"
+        monkeypatch.setattr(engines, "RAY_PORT", port)
+        assert engines.answering(host) == f"{host}:{port}"  # where no port is said
     with pytest.raises(InputError, match=f"address {host}: nothing answers at {host}:{port}; expected local, auto"):
-        ray_engine.answering(host)
+        engines.answering(host)
     with pytest.raises(InputError, match="address head:x: nothing answers at head:x"):
-        ray_engine.answering("head:x")
+        engines.answering("head:x")
 
 
 def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,9 +386,9 @@ def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.Monke
     check_engine("serial")
     check_engine("local", workers=2)
     monkeypatch.delitem(sys.modules, "ray", raising=False)
-    monkeypatch.setattr(extras, "find_spec", lambda _: object())
+    monkeypatch.setattr(machine, "find_spec", lambda _: object())
     check_engine("ray", workers=2, address="auto")
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    monkeypatch.setattr(machine, "find_spec", lambda _: None)
     check_engine("local")
     with pytest.raises(InputError, match="the engine ray needs ray, which is not installed"):
         check_engine("ray", workers=2, address="auto")

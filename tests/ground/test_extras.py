@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from topicscope.ground import EXTRAS, InputError, needed, require
-from topicscope.ground.extras import PACKAGES
+from topicscope.ground.machine import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 

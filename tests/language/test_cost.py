@@ -83,7 +83,7 @@ def test_more_text_and_more_sweeps_cost_more(model: Path, text: Path, tmp_path: 
     both = cost_of(config.changed({"topics": [50, 100]}))
     assert both.seconds == pytest.approx(sum(one.seconds for one in each) - read)
     assert both.memory > max(one.memory for one in each)
-    assert both.disk == pytest.approx(each[0].disk + 2 * each[1].disk), "the best is kept twice"
+    assert both.disk >= each[0].disk + each[1].disk, "every fit is kept"
     assert cost_of(config.changed({"topics": 200})).memory > base.memory
     larger = tmp_path / "larger.txt"
     larger.write_bytes(b"words\n" * 10**6)

@@ -224,7 +224,7 @@ def test_the_page(tmp_path: Path) -> None:
     page = out / "report.html"
     assert "<b>food" not in page.read_text().split("<body", 1)[1].replace("\\u003cb", "")
     # differences; heads by part; topics; five panels of states for encoder and for decoder; contrasts of documents
-    with opened(page, tmp_path / "browser", 2 + 3 + 1 + 10 + 1) as browser:
+    with opened(page, 2 + 3 + 1 + 10 + 1) as browser:
         assert script(browser, "return document.querySelectorAll('h2').length") >= 4
         assert complaints(browser) == []
 

@@ -231,8 +231,7 @@ def test_a_quote_that_is_never_closed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv", "a.txt.gz", "a.jsonl.xz"])
 def test_lines_without_end_are_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    for module in ("lines", "readers"):
-        monkeypatch.setattr(f"topicscope.language.{module}.MOST_LINE", 1000)
+    monkeypatch.setattr("topicscope.language.readers.MOST_LINE", 1000)
     first = {".txt": "one\n", ".jsonl": '"one"\n', ".csv": "text\none\n"}[Path(name.removesuffix(".gz")).suffixes[0]]
     last = {".txt": "two\n", ".jsonl": '"two"\n', ".csv": "two\n"}[Path(name).suffixes[0]]
     content = (first + '"' * (".csv" in name) + "x" * 100_000 + "\n" + last).encode()
@@ -243,8 +242,7 @@ def test_lines_without_end_are_not_held(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_documents_without_end_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("lines", "readers"):
-        monkeypatch.setattr(f"topicscope.language.{module}.MOST_LINE", 1000)
+    monkeypatch.setattr("topicscope.language.readers.MOST_LINE", 1000)
     texts, counts = read(tmp_path / "a.txt", "abcd\n" * 2000 + "\nend\n", split="paragraph")
     assert texts == ["abcd\n" * 200, "end\n"]
     assert counts == Counter({"documents": 2, "broken lines": 1})

@@ -17,8 +17,7 @@ import pytest
 from tests.ground.test_engines import FakeRay
 from tests.language.samples import THETA, model_folder, texts
 from topicscope.ground import engines, serial
-from topicscope.ground.engines import Local
-from topicscope.ground.ray_engine import tasks
+from topicscope.ground.engines import Local, tasks
 from topicscope.language import (
     Measurement,
     attention as attention_module,

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from topicscope.laws import predicted_norms
 from topicscope.pages import Lines, happening, live_curves
 from topicscope.reading import read
-from topicscope.training import Run, RunConfig, WatchedRun, predicted_norms, train
+from topicscope.training import Run, RunConfig, WatchedRun, train
 
 CONFIG = RunConfig.of(
     topic_model={"topics": 5, "words_per_topic": 4},

@@ -12,7 +12,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser import browsing, complaints, needs_browser, script
+from tests.browser import complaints, needs_browser, script, window
 from tests.notebooks import answer_all, inside, write_notebook
 from tests.pages import samples
 from tests.pages.test_results import Sample
@@ -23,7 +23,6 @@ from topicscope.pages.notebook import NotebookView, library, notebook_view
 
 pytestmark = [pytest.mark.browser, needs_browser]
 
-NOWHERE = "--host-resolver-rules=MAP * ~NOTFOUND"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
 HEADS = Figure("heads", "Heads", "Layers by heads", [Heat("", [[0.1] * 8, [0.2] * 8], shown_in="here")])
 
@@ -39,8 +38,8 @@ def views() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with browsing(tmp_path_factory.mktemp("profile"), NOWHERE) as driver:
+def browser() -> Iterator[webdriver.Chrome]:
+    with window() as driver:
         yield driver
 
 

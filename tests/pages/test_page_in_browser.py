@@ -31,8 +31,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with opened(page, tmp_path_factory.mktemp("browser"), PLOTS) as driver:
+def browser(page: Path) -> Iterator[webdriver.Chrome]:
+    with opened(page, PLOTS) as driver:
         yield driver
 
 
@@ -249,7 +249,7 @@ def test_a_page_without_judgements_has_no_verdicts(tmp_path: Path) -> None:
         Section(samples.EVIL, tables=[TableData("Numbers", ["a"], [["1"]])]),
     ]
     write_page(tmp_path / "page.html", "A probe", "Intro.", sections)
-    with opened(tmp_path / "page.html", tmp_path / "profile", 1) as driver:
+    with opened(tmp_path / "page.html", 1) as driver:
         assert complaints(driver) == []
         assert script(driver, "return document.querySelectorAll('#verdicts, .badge, dl').length") == 0
         assert script(driver, "return document.body.innerText.match(/verdict|skipped|seconds/i)") is None
@@ -275,7 +275,7 @@ def test_a_shadow_shows_where_a_wide_table_goes_on(tmp_path: Path, theme: str) -
     wide = TableData("A wide table", [f"column {i}" for i in range(20)], [[f"{i / 7:.6f}" for i in range(20)]])
     narrow = TableData("A narrow table", ["model", "number"], [["bert", "1"]])
     write_page(tmp_path / "page.html", "Tables", "", [Section("Tables", tables=[wide, narrow])])
-    with opened(tmp_path / "page.html", tmp_path / "profile", 0) as browser:
+    with opened(tmp_path / "page.html", 0) as browser:
         resize(browser, 800, 900)
         script(browser, "document.documentElement.dataset.theme = arguments[0]", theme)
         first, second = browser.find_elements("css selector", ".scroll")

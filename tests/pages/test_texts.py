@@ -57,8 +57,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    with opened(page, tmp_path_factory.mktemp("browser"), 0) as driver:
+def browser(page: Path) -> Iterator[webdriver.Chrome]:
+    with opened(page, 0) as driver:
         yield driver
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from topicscope import InputError
+from topicscope.laws import world_optimum
 from topicscope.pages import Heat
 from topicscope.pages.train_run import brief
 from topicscope.pages.word_names import named_words, topic_names, word_figures
-from topicscope.training import Run, RunConfig, world_optimum
+from topicscope.training import Run, RunConfig
 
 A = [[0.7, 0.0], [0.1, 0.5], [0.2, 0.1], [0.0, 0.4]]
 

@@ -59,8 +59,8 @@ from tests.paper.samples_stages import (
 from tests.paper.samples_theory import THEOREM3, bad_grids, dev_losses, distances, family, grids, no_gain, second
 from topicscope.measure import AttentionMeans
 from topicscope.paper import EXPERIMENTS, Outcome
-from topicscope.paper.blocks import Blocks
-from topicscope.paper.stage_findings import LR, SCALE
+from topicscope.paper.matrices import Blocks
+from topicscope.paper.two_stage import LR, SCALE
 
 GOOD: dict[str, Callable[[], Any]] = {
     "figure1": gram_panels,

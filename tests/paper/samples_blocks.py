@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import figure1, figure6
-from topicscope.paper.attention_rows import AttentionRow
-from topicscope.paper.blocks import PAIRS, Blocks, Panel, WordMatrix
+from topicscope.paper import matrices
+from topicscope.paper.attention_tables import AttentionRow
+from topicscope.paper.matrices import PAIRS, Blocks, Panel, WordMatrix
 from topicscope.training import RunConfig
 
 SEEDS = (-0.01, 0.0, 0.01)
@@ -72,10 +72,10 @@ def weak_panels() -> dict[str, list[Panel]]:
     }
 
 
-def gram_panels(number: int = 0, runs: list[Blocks] | None = None) -> list[figure1.Panel]:
+def gram_panels(number: int = 0, runs: list[Blocks] | None = None) -> list[matrices.GramPanel]:
     steps = np.arange(1.0, 401)
-    paths = [figure1.Path(steps + seed, 0.5 * steps, 2 * steps + seed) for seed in range(3)]
-    made = [figure1.Panel(**vars(panel), paths=paths) for panel in panels()]
+    paths = [matrices.GramPath(steps + seed, 0.5 * steps, 2 * steps + seed) for seed in range(3)]
+    made = [matrices.GramPanel(**vars(panel), paths=paths) for panel in panels()]
     return made if runs is None else changed(made, number, runs=runs)
 
 
@@ -150,7 +150,7 @@ def no_diagonals() -> list[AttentionRow]:
     return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
 
 
-def value_runs(same: float, different: float, diagonal: float) -> list[figure6.ValueRun]:
+def value_runs(same: float, different: float, diagonal: float) -> list[matrices.ValueRun]:
     """Figure 6: the second of three runs has these means; the others have blocks."""
     means = [Blocks(0.3, -0.1, 0.4), Blocks(same, different, diagonal), Blocks(0.2, -0.1, 0.4)]
-    return [figure6.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]
+    return [matrices.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.paper.samples_blocks import CONFIG
 from topicscope.paper import adam_clocks, mask_first, small_start
-from topicscope.paper.stage_flows import World
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import AdamClock, MaskFirst
 
 NEVER = float("nan")
-WORLDS = (World(4, 3, 2), World(5, 4, 2))
+WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 
 
 def adam_clock(eps: float, tenfold: float = 1.0) -> AdamClock:
@@ -22,7 +22,7 @@ def adam_clock(eps: float, tenfold: float = 1.0) -> AdamClock:
 
 
 def clocks(
-    eps: float = 1e-5, world: World = WORLDS[0], run: int = 2, scale: float = 1.0, **steps: float
+    eps: float = 1e-5, world: FlowWorld = WORLDS[0], run: int = 2, scale: float = 1.0, **steps: float
 ) -> adam_clocks.Found:
     """As predicted, .8 of it without epsilon; at one world and epsilon one run is elsewhere, in `steps`.
 
@@ -42,7 +42,7 @@ def clocks(
     return adam_clocks.Found(made, lines, CONFIG)
 
 
-def leaving(world: World, seed: int = 0, **changes: Any) -> mask_first.Leaving:
+def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> mask_first.Leaving:
     """|W_K| leaves at 600 along [MASK], value is half-way at 800."""
     made = mask_first.Leaving(
         *(world, 1e-3, seed, 600.0, 800.0, 2000.0, 0.99, 0.98, 0.02),

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from topicscope.paper import no_correct_words, one_topic, rank, sgd_second_stage, stage_law
-from topicscope.paper.stage_flows import WORLDS, Halves, StageFlow, World
+from topicscope.paper import second_stage, stage_law
+from topicscope.paper.stage_law import WORLDS, FlowWorld, Halves, StageFlow
 
 SCALES, SEEDS = (1e-3, 1e-2), (0, 1)
 NEVER = float("nan")
 
 
-def flow(world: World = WORLDS[0], scale: float = 1e-3, seed: int = 0, **changes: Any) -> StageFlow:
+def flow(world: FlowWorld = WORLDS[0], scale: float = 1e-3, seed: int = 0, **changes: Any) -> StageFlow:
     """A flow that is half a per cent late, with T - 1 singular values of 10 and others of 1e-4."""
     times = np.linspace(0, 20_000, 101)
     key = 0.013 + 7 / (1 + np.exp(-(times - 10_000) / 1000))
@@ -30,7 +30,7 @@ def flow(world: World = WORLDS[0], scale: float = 1e-3, seed: int = 0, **changes
     return replace(made, **changes)
 
 
-def flows(world: World = WORLDS[1], scale: float = 1e-3, seed: int = 1, **changes: Any) -> list[StageFlow]:
+def flows(world: FlowWorld = WORLDS[1], scale: float = 1e-3, seed: int = 1, **changes: Any) -> list[StageFlow]:
     """All flows as the law says, but one with these changes."""
     return [
         flow(w, s, i, **(changes if (w, s, i) == (world, scale, seed) else {}))
@@ -40,25 +40,25 @@ def flows(world: World = WORLDS[1], scale: float = 1e-3, seed: int = 1, **change
     ]
 
 
-def law(**changes: Any) -> stage_law.Found:
-    return stage_law.Found(flows(**changes))
+def law(**changes: Any) -> stage_law.LawFlows:
+    return stage_law.LawFlows(flows(**changes))
 
 
-def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **where: Any) -> stage_law.Found:
+def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **where: Any) -> stage_law.LawFlows:
     return law(measured=Halves(value, key, query), **where)
 
 
-def ranks(*singular: float, **where: Any) -> rank.Found:
+def ranks(*singular: float, **where: Any) -> list[StageFlow]:
     """Of (5, 4, 2), where T - 1 = 4, unless said otherwise."""
-    return rank.Found(flows(singular=[*singular] + [1e-5] * (21 - len(singular)), **where))
+    return flows(singular=[*singular] + [1e-5] * (21 - len(singular)), **where)
 
 
-def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> no_correct_words.Found:
+def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> list[second_stage.Pair]:
     """Key and query grow by a thousandth; of one pair the loss ends above Bayes's, or other fields."""
     made = []
     for i, world in enumerate(WORLDS):
         bayes = 1 - 1 / (world.v * world.tau)
-        pair = no_correct_words.Pair(
+        pair = second_stage.Pair(
             world,
             0,
             [0.0, 10.0, 20.0],
@@ -67,32 +67,32 @@ def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> no_correct_word
             flow(world),
         )
         made.append(replace(pair, **changes) if i == number else pair)
-    return no_correct_words.Found(made)
+    return made
 
 
-def escapes(last: float = 2.0, seed: int = 1, force: float = 0.0) -> one_topic.Found:
+def escapes(last: float = 2.0, seed: int = 1, force: float = 0.0) -> second_stage.Escapes:
     """Plateaus that last 240 / s; of one seed the last halving makes them `last` times as long."""
     scales = [0.1, 0.05, 0.025]
     times = {i: [2400.0, 4800.0, 9600.0] for i in (0, 1)}
     times[seed] = [2400.0, 4800.0, 4800.0 * last]
     losses = {s: ([0.0, 100.0, 240.0], [1.0, 0.667, 0.66]) for s in scales}
-    return one_topic.Found(scales, times, losses, force)
+    return second_stage.Escapes(scales, times, losses, force)
 
 
-def sgd(step: int = 3000, run: int = 1, rises: bool = True) -> sgd_second_stage.Found:
+def sgd(step: int = 3000, run: int = 1, rises: bool = True) -> stage_law.SgdCourses:
     """Predicted at step 3,000 in three runs; in one of them the norm is half-way at another step, or never."""
-    setting = sgd_second_stage.SETTINGS["quick"]._replace(steps=4000)
+    setting = stage_law.SGD_SETTINGS["quick"]._replace(steps=4000)
     courses = []
     for i in range(3):
         at, top = (step, 10.0 if rises else 4.0) if i == run else (3000, 10.0)
         norm = np.where(np.arange(4001) < at, 0.0, top)
-        courses.append(sgd_second_stage.Course(norm.tolist(), norm.tolist(), 3000.0, [2.5] * 4001))
-    return sgd_second_stage.Found(setting, courses, 10.0, {"steps": 4000})
+        courses.append(stage_law.SgdCourse(norm.tolist(), norm.tolist(), 3000.0, [2.5] * 4001))
+    return stage_law.SgdCourses(setting, courses, 10.0, {"steps": 4000})
 
 
 GOOD: dict[str, Callable[[], Any]] = {
     "stage-law": law,
-    "rank": lambda: rank.Found(flows()),
+    "rank": flows,
     "no-correct-words": pairs,
     "one-topic": escapes,
     "sgd-second-stage": sgd,

@@ -11,9 +11,9 @@ import numpy as np
 
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect
-from topicscope.paper import figure3, language_tables, pipeline
+from topicscope.paper import language_models, pipeline
 
-NINE = tuple(word for group in figure3.GROUPS for word in group)
+NINE = tuple(word for group in language_models.GROUPS for word in group)
 
 
 def word_map(model: str, inside: float, between: float, pieces: Sequence[int] = (1,) * 9) -> WordMap:
@@ -25,15 +25,15 @@ def word_map(model: str, inside: float, between: float, pieces: Sequence[int] = 
     return WordMap(model, NINE, tuple(group.tolist()), tuple(pieces), cosine)
 
 
-def word_maps(inside: float = 0.6, between: float = 0.2, pieces: Sequence[int] = (1,) * 9) -> figure3.Found:
+def word_maps(inside: float = 0.6, between: float = 0.2, pieces: Sequence[int] = (1,) * 9) -> language_models.WordMaps:
     """Of a model whose tokenizer has all nine words, and of one that has these means and pieces."""
     maps = [word_map("models/bert-base", 0.5, 0.1), word_map("roberta", inside, between, pieces)]
-    return figure3.Found({words.model: words for words in maps}, {})
+    return language_models.WordMaps({words.model: words for words in maps}, {})
 
 
-def small_word_maps(inside: float = 0.6, random: float = 0.1) -> figure3.Found:
+def small_word_maps(inside: float = 0.6, random: float = 0.1) -> language_models.WordMaps:
     """Of a small model, beside random weights of which the words of a group are nearer by this much."""
-    found = figure3.Found({"small-bert": word_map("small-bert", inside, 0.0)}, {})
+    found = language_models.WordMaps({"small-bert": word_map("small-bert", inside, 0.0)}, {})
     return replace(found, random={"small-bert": word_map("small-bert", random, 0.0)})
 
 
@@ -78,7 +78,7 @@ MODELS = ["models/bert-base", "roberta"]
 THRESHOLDS = (0.0005, 0.001, 0.002)
 
 
-def probed(number: int | None = None, **effects: Effect | None) -> language_tables.Found:
+def probed(number: int | None = None, **effects: Effect | None) -> language_models.Probed:
     """Two models at three thresholds, then their random weights. `effects` replace those of row `number`."""
     rows = [
         probe_row(model, "trained", threshold, attention=effect(0.05, 1.4 - 100 * threshold))
@@ -93,7 +93,7 @@ def probed(number: int | None = None, **effects: Effect | None) -> language_tabl
     if number is not None:
         rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
-    return language_tables.Found(Probe(rows, heads, [], []), {"models": MODELS, "corpus": ["text.txt"]})
+    return language_models.Probed(Probe(rows, heads, [], []), {"models": MODELS, "corpus": ["text.txt"]})
 
 
 SMALL = ["small-bert", "small-bart"]
@@ -118,10 +118,10 @@ def small_probed(number: int | None = None, decoder: Effect | None = None, **eff
         if decoder is not None:
             rows[number] = replace(rows[number], parts=rows[number].parts | {"decoder": decoder})
     probe = Probe(rows, head_rows(SMALL[0]), [], [])
-    return language_tables.Found(probe, {"models": SMALL, "corpus": [language_tables.MADE_UP]}, known=True)
+    return language_models.Probed(probe, {"models": SMALL, "corpus": [language_models.MADE_UP]}, known=True)
 
 
-def weak_small(judged: Sequence[str]) -> dict[str, language_tables.Found]:
+def weak_small(judged: Sequence[str]) -> dict[str, language_models.Probed]:
     """One clause each: interval, shuffles, the decoder of an encoder-decoder, random weights."""
     found = {
         f"small models: {name}: {why}": small_probed(0, **{name: here})
@@ -142,7 +142,7 @@ def weak_small(judged: Sequence[str]) -> dict[str, language_tables.Found]:
 
 def cooccurrence(
     same_topic: float | None = 0.45, margin: tuple[float, float] | None = (0.01, 0.15)
-) -> language_tables.Found:
+) -> language_models.Probed:
     """Table 2; the last row of the last model has this cosine and margin."""
     rows = []
     for model, threshold in itertools.product(MODELS, THRESHOLDS):
@@ -151,10 +151,10 @@ def cooccurrence(
         cosine = PairContrast(same_topic, 0.4, (0.3, 0.44), margin, 30) if last else clear
         attention = PairContrast(0.006, 0.007, (0.006, 0.008), (-0.002, 0.0), 300)
         rows.append(CooccurrenceRow(**about(model, "trained", threshold), pairs=90, cosine=cosine, attention=attention))
-    return language_tables.Found(Probe([], [], rows, []), {"models": MODELS, "corpus": ["text.txt"]})
+    return language_models.Probed(Probe([], [], rows, []), {"models": MODELS, "corpus": ["text.txt"]})
 
 
-def weak_ratios(judged: Sequence[str]) -> dict[str, language_tables.Found]:
+def weak_ratios(judged: Sequence[str]) -> dict[str, language_models.Probed]:
     rising = probed(2, attention=effect(0.05, 1.36))
     made = {
         "ratio of one model rises": rising,

@@ -13,7 +13,7 @@ from tests.pretraining import small
 from topicscope.measure import Effect, Timeline
 from topicscope.paper import figure4, figure5, timeline, two_stage
 from topicscope.paper.figure5 import Curves
-from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
+from topicscope.paper.two_stage import EMBEDDING, EPS, LOSS, LR, SCALE
 
 
 def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
@@ -30,11 +30,11 @@ def norms(value: int = 0, key: int = 40, query: int = 45) -> figure4.Norms:
     }
 
 
-def stage_settings(*nearest: figure4.Norms) -> figure4.Found:
+def stage_settings(*nearest: figure4.Norms) -> figure4.StageNorms:
     """The five settings, three seeds each; of the first setting these runs."""
     names = list(figure4.SETTINGS)
     runs = {name: [norms(seed) for seed in range(3)] for name in names}
-    return figure4.Found(runs | ({names[0]: list(nearest)} if nearest else {}), CONFIG)
+    return figure4.StageNorms(runs | ({names[0]: list(nearest)} if nearest else {}), CONFIG)
 
 
 def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms: np.ndarray) -> Curves:
@@ -66,7 +66,7 @@ def swept(axes: dict[str, list[Any]], phase_at: Callable[[dict[str, Any]], str])
     return two_stage.Swept(axes, [place | point(phase_at(place)) for place in places])
 
 
-def stage_maps(phase_at: Callable[[dict[str, Any]], str]) -> two_stage.Found:
+def stage_maps(phase_at: Callable[[dict[str, Any]], str]) -> two_stage.StageMaps:
     """Small maps. `phase_at`: the course of Adam with squared loss and trained embedding; all else is 'at once'."""
 
     def everywhere(place: dict[str, Any]) -> str:
@@ -78,7 +78,7 @@ def stage_maps(phase_at: Callable[[dict[str, Any]], str]) -> two_stage.Found:
     line: dict[str, list[Any]] = {EPS: [1e-20, 1e-8], SCALE: [1e-3], "seed": [0]}
     maps = {"adam": swept(axes | square, everywhere), "sgd": swept(axes | square, lambda _: "at once")}
     flow = swept(axes | {LR: [0.1, 0.3], SCALE: [0.1]}, lambda _: "two-stage").rows
-    return two_stage.Found(maps, swept(axes | line, lambda _: "at once"), flow, {"steps": 100})
+    return two_stage.StageMaps(maps, swept(axes | line, lambda _: "at once"), flow, {"steps": 100})
 
 
 def at(lr: float, scale: float, phase: str, other: str = "at once") -> Callable[[dict[str, Any]], str]:
@@ -115,6 +115,6 @@ def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Found:
     return timeline.Found([timeline_of(a) for a in given], None, {"seed": 0})
 
 
-def with_value_late() -> figure4.Found:
+def with_value_late() -> figure4.StageNorms:
     """Two seeds are clear, one is not: the interval reaches below 1."""
     return stage_settings(norms(0), norms(0), norms(40, 0, 0))

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from tests.paper.samples_blocks import CONFIG, block_runs, matrix
-from topicscope.paper import assumptions, coarse_to_fine, finite_length, relaxed_worlds, topic_order
-from topicscope.paper.blocks import Blocks
+from topicscope.paper import assumptions, finite_length, topic_order
+from topicscope.paper.matrices import Blocks
 from topicscope.theory import Setting, group_rates
 
 SPREAD = (-1.0, 0.0, 1.0)
 """What three runs differ by; half of the 95% interval is 2.484 times the unit."""
 
 
-def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> relaxed_worlds.World:
+def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> assumptions.RelaxedWorld:
     """A world that is as predicted: contrasts .2 in W* and .15 after training."""
-    made = relaxed_worlds.World(
-        relaxed_worlds.Pattern(0.2, 0.11, 0.3),
-        relaxed_worlds.Pattern(0.151, 0.04, 0.2),
+    made = assumptions.RelaxedWorld(
+        assumptions.Pattern(0.2, 0.11, 0.3),
+        assumptions.Pattern(0.151, 0.04, 0.2),
         patterns(*(0.15 + 0.001 * shift for shift in SPREAD)),
         [20.0, 50.0],
         [distance + unit * shift for shift in SPREAD],
@@ -32,20 +32,20 @@ def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> relaxe
     return replace(made, **changes)
 
 
-def patterns(*contrasts: float) -> list[relaxed_worlds.Pattern]:
-    return [relaxed_worlds.Pattern(contrast, 0.041, 0.21) for contrast in contrasts]
+def patterns(*contrasts: float) -> list[assumptions.Pattern]:
+    return [assumptions.Pattern(contrast, 0.041, 0.21) for contrast in contrasts]
 
 
 def variations(
     number: int | None = None,
     runs: list[Blocks] | None = None,
     name: str = "",
-    other: relaxed_worlds.World | None = None,
+    other: assumptions.RelaxedWorld | None = None,
 ) -> assumptions.Found:
     """All settings and worlds as claimed, but these runs in one setting, or another world of this name."""
     names = list(assumptions.VARIATIONS)
     settings = {setting: block_runs() for setting in names}
-    worlds = dict.fromkeys(relaxed_worlds.WORLDS, world()) | ({name: other} if other else {})
+    worlds = dict.fromkeys(assumptions.WORLDS, world()) | ({name: other} if other else {})
     return assumptions.Found(settings | ({names[number]: runs} if number is not None and runs else {}), worlds, CONFIG)
 
 
@@ -71,7 +71,7 @@ def lengths(
     return finite_length.Found(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
 
 
-def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **changes: Any) -> coarse_to_fine.Found:
+def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **changes: Any) -> topic_order.GroupCourses:
     """Courses of the predicted rates times these, in all runs or in one; forces as their formula says."""
     rates = group_rates(Setting.of(9, 4, 2), 3, 0.5)
     times = np.linspace(0, 250, 2001)
@@ -79,8 +79,8 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
     def courses(rate: float, speed: float) -> list[list[float]]:
         return [(-np.expm1(-2 * rate * (speed if run in (None, i) else 1.0) * times)).tolist() for i in range(3)]
 
-    forces = {rho: (2e-4 * (1 - rho), 4e-4 * (1 + rho)) for rho in coarse_to_fine.RHOS}
-    made = coarse_to_fine.Found(
+    forces = {rho: (2e-4 * (1 - rho), 4e-4 * (1 + rho)) for rho in topic_order.RHOS}
+    made = topic_order.GroupCourses(
         times.tolist(),
         courses(rates.between, coarse),
         courses(rates.within, fine),
@@ -94,7 +94,7 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
 
 def force(between: float, within: float, scale: float = 1.0) -> dict[str, Any]:
     """Other forces at every rho, none between groups at rho = 1; the gradient is `scale` times the formula."""
-    formula = {rho: (between * (rho < 1), within) for rho in coarse_to_fine.RHOS}
+    formula = {rho: (between * (rho < 1), within) for rho in topic_order.RHOS}
     return {"formula": formula, "forces": {rho: (scale * a, scale * b) for rho, (a, b) in formula.items()}}
 
 
@@ -112,13 +112,13 @@ def late(share: float, topic: int) -> list[list[float]]:
     return [[time * (1 + share * (i == topic)) for i, time in enumerate(TIMES)]] * 3
 
 
-def unequal(number: int = 0, swapped: tuple[int, int] | None = None, **changes: Any) -> topic_order.Found:
+def unequal(number: int = 0, swapped: tuple[int, int] | None = None, **changes: Any) -> topic_order.TopicTimes:
     """Half-times as predicted; of one law the last run has two of them exchanged, or other fields.
 
     Exchanged times are near each other, so that ranks alone decide.
     """
     times = TIMES
-    law = topic_order.Law([1 / time for time in times], times, [0.9 * time for time in times], [times] * 3)
+    law = topic_order.TopicLaw([1 / time for time in times], times, [0.9 * time for time in times], [times] * 3)
     other = list(times)
     if swapped:
         i, j = swapped
@@ -127,7 +127,7 @@ def unequal(number: int = 0, swapped: tuple[int, int] | None = None, **changes: 
         name: replace(law, **({"measured": [times, times, other]} | changes)) if i == number else law
         for i, name in enumerate(topic_order.LAWS)
     }
-    return topic_order.Found(laws, CONFIG)
+    return topic_order.TopicTimes(laws, CONFIG)
 
 
 GOOD: dict[str, Callable[[], Any]] = {

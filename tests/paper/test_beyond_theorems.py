@@ -10,23 +10,24 @@ import pytest
 from tests.paper import samples_worlds as worlds
 from tests.paper.samples import judged
 from topicscope.pages import Lines, Points
-from topicscope.paper import finite_length, flows, relaxed_worlds, topic_order
-from topicscope.paper.coarse_to_fine import best_value, contrasts, world_of
+from topicscope.paper import assumptions, finite_length, topic_order
+from topicscope.paper.experiment import all_of, reached
+from topicscope.paper.topic_order import best_value, contrasts, world_of
 from topicscope.theory import force_formula, score_force
 from topicscope.world import Masking, TopicModel
 
 
 def test_half_way_lies_between_two_times() -> None:
     times = np.array([0.0, 10.0, 20.0])
-    assert flows.half_way(times, np.array([0.0, 0.4, 0.9])) == pytest.approx(12.0)
-    assert flows.half_way(times, np.array([0.6, 0.7, 0.9])) == 0.0
-    assert math.isnan(flows.half_way(times, np.array([0.0, 0.1, 0.49])))
+    assert reached(times, [0.0, 0.4, 0.9], 0.5) == pytest.approx(12.0)
+    assert reached(times, [0.6, 0.7, 0.9], 0.5) == 0.0
+    assert math.isnan(reached(times, [0.0, 0.1, 0.49], 0.5))
 
 
 def test_one_failure_outweighs_what_is_not_decided() -> None:
-    assert flows.all_of([True, None, False]) == "not reproduced"
-    assert flows.all_of([True, None]) == "undecided"
-    assert flows.all_of([True, True]) == "reproduced"
+    assert all_of([True, None, False]) == "not reproduced"
+    assert all_of([True, None]) == "undecided"
+    assert all_of([True, True]) == "reproduced"
 
 
 def test_forces_between_and_inside_groups() -> None:
@@ -73,7 +74,7 @@ def test_relations_leave_out_common_words() -> None:
     inside = [matrix[i, j] for i, j in ((1, 2), (2, 1), (3, 4), (4, 3))]
     outside = [matrix[i, j] for i in (1, 2) for j in (3, 4)] + [matrix[i, j] for i in (3, 4) for j in (1, 2)]
     diagonal = [matrix[i, i] for i in range(1, 5)]
-    found = relaxed_worlds.relation_means(matrix, same)
+    found = assumptions.relation_means(matrix, same)
     means = [float(np.mean(part)) for part in (inside, outside, diagonal)]
     assert found[:3] == pytest.approx(means)
     column = [matrix[i, 0] for i in range(1, 5)]
@@ -82,7 +83,7 @@ def test_relations_leave_out_common_words() -> None:
     assert found[3] == pytest.approx(math.sqrt(left / sum((np.array(part) ** 2).sum() for part in parts)))
     flat = np.zeros((6, 6))
     flat[1:5, 1:5] = 2.0 * same[1:5, 1:5] + 1
-    assert relaxed_worlds.relation_means(flat, same) == pytest.approx((3.0, 1.0, 3.0, 0.0))
+    assert assumptions.relation_means(flat, same) == pytest.approx((3.0, 1.0, 3.0, 0.0))
 
 
 EXCESS_30 = 0.1 / (1 - 0.8 * (0.15 + 0.85**30 / 30))

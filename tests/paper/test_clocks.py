@@ -13,14 +13,15 @@ from tests.paper import samples_clocks as samples
 from tests.paper.samples import judged
 from topicscope.pages import Lines
 from topicscope.paper import adam_clocks, mask_first, small_start
-from topicscope.paper.stage_flows import World
+from topicscope.paper.experiment import reached
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import tied_start, topic_contrasts, word_tables
 from topicscope.world import Masking
 
 
 def test_half_way_steps_of_a_run() -> None:
     """Topic contrasts v (block mean - other mean) of 1/(2k), and half of the plateau's norm, by hand."""
-    world, k = World(5, 4, 2), Masking().k
+    world, k = FlowWorld(5, 4, 2), Masking().k
     plateau = world.growth().plateau_norm(world.width)
     rise = np.linspace(0, 1, 11)
     run: Any = SimpleNamespace(
@@ -56,22 +57,22 @@ def test_where_epsilon_rules() -> None:
 
 def test_force_on_the_mask_query() -> None:
     """.0064 w against .00036 w in topic contrasts in (5, 4, 2); first comes at 512."""
-    found = mask_first.force_of(World(5, 4, 2))
+    found = mask_first.force_of(FlowWorld(5, 4, 2))
     assert found.error < 1e-7
     assert (found.first, found.second) == pytest.approx((0.0064, 0.00036), rel=0.01)
-    assert mask_first.law_of(World(5, 4, 2)).time == pytest.approx(512.6, abs=0.1)
+    assert mask_first.law_of(FlowWorld(5, 4, 2)).time == pytest.approx(512.6, abs=0.1)
 
 
 def test_predicted_norm_is_threefold_at_its_time() -> None:
     """The law's time takes the growing part alone, e^X = 3 sqrt(2 V); with the rest the norm is a little above."""
-    world = World(5, 4, 2)
+    world = FlowWorld(5, 4, 2)
     law = mask_first.law_of(world)
     norms = mask_first.key_law(law, world, np.array([0.0, law.time]))
     assert norms == pytest.approx([1.0, math.sqrt(9 + 1 - 1 / 21)], rel=1e-3)
 
 
 def test_a_flow_under_cross_entropy_leaves_along_mask() -> None:
-    found = mask_first.flow(World(4, 3, 2), 1e-2, 0)
+    found = mask_first.flow(FlowWorld(4, 3, 2), 1e-2, 0)
     assert found.left == pytest.approx(487, abs=2)
     assert found.half == pytest.approx(654, abs=3)
     assert min(found.query, found.along) > 0.99
@@ -92,9 +93,9 @@ def test_contrasts_are_those_of_the_projector() -> None:
 
 
 def test_when_a_course_reaches_a_level() -> None:
-    assert small_start.reached([0.0, 10.0, 20.0], [0.0, 0.4, 0.9], 0.5) == pytest.approx(12.0)
-    assert small_start.reached([1.0, 2.0], [0.6, 0.7], 0.5) == 1.0
-    assert math.isnan(small_start.reached([0.0, 1.0], [0.0, 0.4], 0.5))
+    assert reached([0.0, 10.0, 20.0], [0.0, 0.4, 0.9], 0.5) == pytest.approx(12.0)
+    assert reached([1.0, 2.0], [0.6, 0.7], 0.5) == 1.0
+    assert math.isnan(reached([0.0, 1.0], [0.0, 0.4], 0.5))
 
 
 def test_a_small_start_with_a_trained_embedding() -> None:

@@ -17,7 +17,7 @@ from tests.paper.samples import judged
 from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
 from topicscope.language import Probe
-from topicscope.paper import EXPERIMENTS, Context, Reproduction, figure3, timeline
+from topicscope.paper import EXPERIMENTS, Context, Reproduction, language_models, timeline
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_means_of_whole_tokens_pair_by_pair() -> None:
     for i, j in itertools.permutations([k for k in range(9) if words.pieces[k] == 1], 2):
         pairs[words.groups[i] == words.groups[j]].append(float(words.cosine[i, j]))
     expected = [sum(values) / len(values) for values in (pairs[True], pairs[False])]
-    assert figure3.whole_means(words) == pytest.approx(expected, abs=1e-12)
-    assert np.isnan(figure3.whole_means(replace(words, pieces=(1, 2, 2) * 3))).all()
+    assert language_models.whole_means(words) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(language_models.whole_means(replace(words, pieces=(1, 2, 2) * 3))).all()
 
 
 def test_small_models_in_words() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.paper.short_training import REFERENCE, Training, shortened
 from topicscope import training
 from topicscope.paper import EXPERIMENTS, Context
-from topicscope.paper.blocks import blocks_of
+from topicscope.paper.matrices import blocks_of
 from topicscope.theory import Setting, theorem1, theorem2
 from topicscope.training import Run, RunData
 

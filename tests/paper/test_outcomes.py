@@ -16,8 +16,8 @@ from tests.paper.samples import GOOD, judged
 from tests.paper.samples_blocks import HALF
 from topicscope.measure import AttentionMeans
 from topicscope.pages import Heat, Lines, Points
-from topicscope.paper import EXPERIMENTS, figure1, figure4, figure4_curves
-from topicscope.paper.blocks import Blocks, WordMatrix
+from topicscope.paper import EXPERIMENTS, figure4, matrices
+from topicscope.paper.matrices import Blocks, WordMatrix
 
 
 def test_panels_side_by_side() -> None:
@@ -82,7 +82,7 @@ def test_paths_of_figure_1() -> None:
     assert blocks.y == (x / 2 + 1).tolist()
     assert (blocks.low, blocks.high) == ((x / 2).tolist(), (x / 2 + 2).tolist())
     assert diagonal.y == diagonal.low == diagonal.high == x.tolist()
-    shorter = figure1.path_lines("cut", [figure1.Path(np.ones(n), np.zeros(n), np.ones(n)) for n in (50, 40)])
+    shorter = matrices.path_lines("cut", [matrices.GramPath(np.ones(n), np.zeros(n), np.ones(n)) for n in (50, 40)])
     assert shorter.series[0].x[-1] == 40.0  # as long as the shortest
 
 
@@ -153,7 +153,7 @@ def test_half_way_points_of_figure_4() -> None:
     interval = f"{mean:.4g} [{mean - half:.4g}, {mean + half:.4g}]"
     assert outcome.measured.startswith("step at which half of the norm at step 1,000 is reached: value 10 to 15, key ")
     assert outcome.measured.endswith("plateau of 3,000 steps is made (t50): value 12, key 50, query 55")
-    distance = f"{figure4_curves.distance(runs):.2f}"
+    distance = f"{figure4.distance(runs):.2f}"
     assert outcome.tables[0].rows[0] == [next(iter(figure4.SETTINGS)), "12", "50", "55", interval, "yes", distance]
     assert outcome.reason.startswith("the setting nearest to the figure (chosen by its distance")
     assert f"hyperparameters): separation {interval}; times and sizes (not " in (outcome.reason)
@@ -168,7 +168,7 @@ def test_half_way_points_of_figure_4() -> None:
     assert [panel.title[:9] for panel in others.panels] == ["||W_K||_F", "||W_V||_F"]
     value = nearest.panels[2]
     assert isinstance(value, Lines)
-    assert [line.name for line in value.series] == [figure4_curves.NINE] * 2 + ["seed 0", "seed 1", "seed 2"]
+    assert [line.name for line in value.series] == [figure4.NINE] * 2 + ["seed 0", "seed 1", "seed 2"]
     assert value.series[4].x[:3] == [0.0, 5.0, 10.0]
     assert value.series[4].y[:5] == [0.001, 0.001, 0.251, 0.501, 0.751]
     assert [band[:2] for band in value.bands] == [(0.0, 42.0), (42.0, 100.0)]

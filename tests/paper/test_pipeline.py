@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.paper.samples import judged
 from tests.paper.samples_models import effect, small_bert
-from topicscope import language
-from topicscope.ground import one_thread
+from topicscope import language, pretraining
 from topicscope.pages import Lines
 from topicscope.paper import Context, pipeline
 from topicscope.paper.made_up import SPECIAL, build_tokenizer, sample_texts, word_lists
+from topicscope.pretraining.data import Rows
 
 
 def test_texts_are_documents_of_the_sandbox_in_words() -> None:
@@ -39,21 +38,18 @@ def test_the_tokenizer_has_one_token_per_word() -> None:
     assert tokenizer.model_max_length == 50
 
 
-def test_masks_by_their_chances() -> None:
-    """15% are predicted: 12% show [MASK], 1.5% a random word, 1.5% their own; special tokens never."""
-    words = torch.tensor([[10, 11, 12, 13, 14, 15, 16, 4, 5]])
-    chance = torch.tensor([[0.0, 0.1199, 0.12, 0.1349, 0.135, 0.1499, 0.15, 0.0, 0.0]])
-    shown, labels = pipeline.mask_words(words, chance, torch.full_like(words, 99), 4)
-    assert shown.tolist() == [[4, 4, 99, 99, 14, 15, 16, 4, 4]]
-    assert labels.tolist() == [[10, 11, 12, 13, 14, 15, -100, -100, 5]]
-
-
-def test_training_goes_as_in_the_reference_run() -> None:
+def test_a_row_of_the_training_is_one_document() -> None:
     lists = word_lists()
-    with one_thread():
-        model, losses = pipeline.train_bert(build_tokenizer(lists), sample_texts(lists, 2)[:200], 4, 2)
-    assert losses == pytest.approx([5.0254397, 4.9877386, 4.9976182, 4.9879642], abs=2e-4)
+    texts, tokenizer = sample_texts(lists, 2)[:200], build_tokenizer(lists)
+    settings = pretraining.PretrainConfig.of(pipeline.SETTINGS)
+    model, losses = pipeline.train_bert(tokenizer, texts, 4, 2)
+    assert len(losses) == 4
+    assert losses == pytest.approx([np.log(len(tokenizer))] * 4, abs=0.1)  # untrained, it guesses among all tokens
     assert not model.training
+    rows = Rows(texts, tokenizer, settings.length, 2).take(0, settings.batch_size)
+    documents = {tuple(row) for row in tokenizer(texts)["input_ids"]}
+    assert {tuple(row[:-1]) for row in rows.tolist()} <= documents
+    assert (settings.masking.p_mask, settings.masking.p_correct, settings.masking.p_random) == (0.15, 0.1, 0.1)
 
 
 def fitted(topics: list[list[str]]) -> Any:

@@ -10,17 +10,15 @@ from tests.paper import samples_stages as stages
 from tests.paper.samples import judged
 from topicscope.measure import NOT_COVERED
 from topicscope.pages import Map
-from topicscope.paper.predicted_map import Cell, Law, Shares, cells, crosses, why
-from topicscope.paper.stage_findings import LOSS, LR, SCALE
-from topicscope.paper.two_stage import Found, Swept
+from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, MapLaw, Shares, StageMaps, Swept, cells, crosses, why
 
 
-def maps_with(predicted: str, count: int, *, optimiser: str = "sgd") -> Found:
+def maps_with(predicted: str, count: int, *, optimiser: str = "sgd") -> StageMaps:
     """The sample, in which all predictions are right, with another one for so many cells of an optimiser."""
     found = stages.stage_maps(stages.at(1e-3, 1e-2, "two-stage"))
     swept = found.maps[optimiser]
     rows = [row | ({"predicted_phase": predicted} if i < count else {}) for i, row in enumerate(swept.rows)]
-    return Found(found.maps | {optimiser: Swept(swept.axes, rows)}, found.epsilon, found.flow, found.config)
+    return StageMaps(found.maps | {optimiser: Swept(swept.axes, rows)}, found.epsilon, found.flow, found.config)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +46,7 @@ def test_the_laws_hold_from_ninety_percent_on(predicted: str, count: int, optimi
 
 
 def test_a_map_without_predictions_does_not_hold() -> None:
-    assert not Law([], []).holds
+    assert not MapLaw([], []).holds
     assert Shares(4, 0, 0).sentence == "0 of 4 cells take the predicted phase (0%; - of the 0 that the laws cover)"
 
 

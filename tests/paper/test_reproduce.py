@@ -14,14 +14,11 @@ import pytest
 from tests.paper import samples
 from tests.paper.samples_theory import grids
 from topicscope import InputError, read
-from topicscope.ground import EngineError, read_about
+from topicscope.ground import EngineError, adapter_of, read_about
 from topicscope.ground.files import sealed, unsealed
 from topicscope.pages import Figure, Verdict
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
-from topicscope.paper.outcome_files import FORMAT, REPRODUCE, outcome_path, read_outcome
-from topicscope.paper.registry import NOT_IN_REFERENCE, ORDER
-from topicscope.paper.reproduction import compute
-from topicscope.paper.reproduction_result import finite
+from topicscope.paper.reproduction import FORMAT, REPRODUCE, compute, finite, outcome_path, read_outcome, write_outcome
 
 FAST = ["figure7", "figure8"]
 
@@ -36,15 +33,14 @@ SECONDS |= {"pipeline": 60, "timeline": 30, "two-stage": 75}
 
 
 def test_every_id_has_its_file_claim_and_rule() -> None:
-    assert list(EXPERIMENTS) == list(ORDER)
     for name, experiment in EXPERIMENTS.items():
         assert experiment.id == name
         assert len(experiment.claim) > 20
         assert len(experiment.rule) > 20
-    assert list(SECONDS) == list(ORDER)
+    assert list(SECONDS) == list(EXPERIMENTS)
     assert {name: experiment.seconds for name, experiment in EXPERIMENTS.items()} == SECONDS
     assert [e.id for e in chosen(["theorem2", "figure7"])] == ["figure7", "theorem2"]
-    assert [e.id for e in chosen(None)] == list(ORDER)
+    assert [e.id for e in chosen(None)] == list(EXPERIMENTS)
     with pytest.raises(InputError, match="did you mean 'figure7'"):
         chosen(["figur7"])
 
@@ -77,9 +73,11 @@ def test_outcomes_survive_the_file(tmp_path: Path) -> None:
     for name, good in samples.GOOD.items():
         outcome = EXPERIMENTS[name].judge(good())
         stored = json.loads(json.dumps(asdict(outcome)))
-        assert json.loads(json.dumps(asdict(Outcome.from_dict(stored)))) == stored
+        assert json.loads(json.dumps(asdict(adapter_of(Outcome).validate_python(stored)))) == stored
         kinds = [type(panel) for figure in outcome.figures for panel in figure.panels]
-        assert [type(p) for figure in Outcome.from_dict(stored).figures for p in figure.panels] == kinds
+        assert [
+            type(p) for figure in adapter_of(Outcome).validate_python(stored).figures for p in figure.panels
+        ] == kinds
     found = EXPERIMENTS["figure7"].run(Context())
     stored = reproduce(chosen(["figure7"]), Context(), tmp_path).outcomes["figure7"]
     assert json.loads(json.dumps(asdict(found))) == json.loads(json.dumps(asdict(stored)))
@@ -171,11 +169,12 @@ def test_seconds_are_those_of_the_experiment(
 ) -> None:
     clock = iter([100.0, 112.3456])
     monkeypatch.setattr("topicscope.paper.reproduction.time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    record, seconds = compute(Context("full", 4), "theorem1")
-    assert record == {
+    outcome, seconds = compute(Context("full", 4), "theorem1")
+    write_outcome(tmp_path, "theorem1", Context("full", 4), outcome)
+    assert unsealed(json.loads(outcome_path(tmp_path, "theorem1").read_text())) == {
         "format": FORMAT,
         "context": {"scale": "full", "seed": 4},
-        "outcome": asdict(samples.judged("theorem1")),
+        "outcome": json.loads(json.dumps(asdict(samples.judged("theorem1")))),
     }
     assert seconds == 12.35
     assert made_up == ["theorem1"]
@@ -192,7 +191,7 @@ def test_outcomes_of_other_models_are_computed_again(
     assert made_up == ["table1", "figure7", "table1"]
     assert read_outcome(tmp_path, "table1", mine) is None
     assert read_outcome(tmp_path, "table1", mine, inputs=False) is not None
-    assert compute(mine, "table1")[0]["context"] == {"scale": "quick", "seed": 0, "models": ["a"], "corpus": ["text"]}
+    assert EXPERIMENTS["table1"].key(mine) == {"scale": "quick", "seed": 0, "models": ["a"], "corpus": ["text"]}
 
 
 @pytest.mark.parametrize(
@@ -248,7 +247,8 @@ def test_a_reproduction_sums_itself_up() -> None:
     assert repr(found) == "Reproduction(full, seed 7, 1 reproduced, 2 not reproduced, 1 skipped)"
     assert Reproduction(Context(), {}, {}, Path()).counts == "no experiments"
     assert found.regressions() == ["figure8"]
-    assert {"quick": {"table4"}, "full": {"table4", "losses", "adam-clocks"}} == NOT_IN_REFERENCE
+    lost = {name: experiment.lost_at for name, experiment in EXPERIMENTS.items() if experiment.lost_at}
+    assert lost == {"table4": ("quick", "full"), "losses": ("full",), "adam-clocks": ("full",)}
     table = found.table()
     assert table.column_names == ["id", "claim", "paper", "theory", "measured", "verdict", "seconds"]
     assert table.to_pylist()[1] == {

@@ -22,7 +22,6 @@ from topicscope.cli.reproduce import Page, print_table, reproduce as command
 from topicscope.ground import folders
 from topicscope.paper import EXPERIMENTS, Context, Reproduction, chosen, read_reproduction, reproduce
 from topicscope.paper.experiment import Number
-from topicscope.paper.registry import BEYOND
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -87,7 +86,7 @@ def test_one_line_per_experiment_in_eighty_columns(
     assert len(lines) == 1 + len(EXPERIMENTS) + 3
     for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):
         number, sign = EXPERIMENTS[name].number.compared(outcome.ours), "*" if name == "figure6" else ""
-        verdict = outcome.verdict.replace("reproduced", "as predicted") if name in BEYOND else outcome.verdict
+        verdict = outcome.verdict.replace("reproduced", "as predicted") if EXPERIMENTS[name].beyond else outcome.verdict
         assert line.split() == f"{name} {verdict}{sign} {number.name} {number.paper} {number.ours}".split()
         assert len(line.rstrip()) <= 80
     assert lines[-2].startswith("'as predicted', 'not as predicted': the claim is this project's")
@@ -210,7 +209,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_of_real_outcomes(whole: Path, tmp_path: Path) -> None:
     """Every figure of the command's own page is drawn, its links lead somewhere, and both themes work."""
     panels = sum(len(figure.panels) for name in IDS for figure in read_reproduction(whole).outcomes[name].figures)
-    with opened(whole / "report.html", tmp_path / "browser", panels) as browser:
+    with opened(whole / "report.html", panels) as browser:
         links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
         assert links == ["#verdicts", *(f"#section-{name}" for name in IDS)]
         assert all(

@@ -10,10 +10,8 @@ import pytest
 
 from topicscope.cli.reproduce import print_outcome, print_table
 from topicscope.ground import EngineError, serial
-from topicscope.paper import Context, chosen, read_reproduction, reproduce
-from topicscope.paper.outcome_files import outcome_path, read_outcome, read_seconds
-from topicscope.paper.registry import ORDER
-from topicscope.paper.reproduction import grouped
+from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
+from topicscope.paper.reproduction import grouped, outcome_path, read_outcome, read_seconds
 
 FAST = ["figure7", "figure8"]
 
@@ -124,7 +122,7 @@ def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up:
         ("figure1",),
         ("theorem1",),
     ]
-    assert grouped([name for name in ORDER if name != "table1"])[-2:] == [("figure7",), ("figure8",)]
+    assert grouped([name for name in EXPERIMENTS if name != "table1"])[-2:] == [("figure7",), ("figure8",)]
     four = ["figure3", "table1", "table2", "table5"]
     reproduce(chosen(four), Context(), tmp_path)
     assert made_up == four

@@ -8,29 +8,29 @@ from typing import Any
 
 import pytest
 
-from topicscope.paper import EXPERIMENTS, Context, small_models
-from topicscope.paper.small_models import ARCHITECTURES
+from topicscope.paper import EXPERIMENTS, Context, made_up
+from topicscope.paper.made_up import ARCHITECTURES
 
 
 @pytest.fixture
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(small_models, "STEPS", {"quick": 2, "full": 3})
-    small_models._trained.cache_clear()
+    monkeypatch.setattr(made_up, "TRAINING_STEPS", {"quick": 2, "full": 3})
+    made_up._trained.cache_clear()
     yield
-    small_models._trained.cache_clear()
+    made_up._trained.cache_clear()
 
 
 @pytest.mark.model
 def test_five_architectures_are_trained_once_and_repeat(few_steps: None) -> None:
-    found = small_models.small_models(Context("quick", 1))
+    found = made_up.small_models(Context("quick", 1))
     assert [model.name for model in found.models] == [f"small-{name}" for name in ARCHITECTURES]
     assert [model.model.config.model_type for model in found.models] == list(ARCHITECTURES)
-    assert small_models.small_models(Context("quick", 1)) is found
+    assert made_up.small_models(Context("quick", 1)) is found
     losses = dict(found.losses)
     assert all(4.9 < first < 5.2 for first, _ in losses.values())  # log 150 = 5.01
     assert losses["small-bert"] != losses["small-electra"]  # another seed: else they were the same model
-    small_models._trained.cache_clear()
-    again = small_models.small_models(Context("quick", 1))
+    made_up._trained.cache_clear()
+    again = made_up.small_models(Context("quick", 1))
     assert again is not found
     assert again.losses == losses
     for one, other in zip(found.models, again.models, strict=True):

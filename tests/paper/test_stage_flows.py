@@ -11,9 +11,10 @@ import pytest
 from tests.paper import samples_law as samples
 from tests.paper.samples import judged
 from topicscope.pages import Lines
-from topicscope.paper import Context, no_correct_words, one_topic, sgd_second_stage, stage_flows, stage_law
-from topicscope.paper.stage_flows import WORLDS, FirstStage, Halves, StageFlow, World, key_law, stage_flow
-from topicscope.theory import Course, Setting, first_stage_rates
+from topicscope.paper import Context, second_stage, stage_law
+from topicscope.paper.experiment import first_step
+from topicscope.paper.stage_law import WORLDS, FirstStage, FlowWorld, Halves, StageFlow, key_law, stage_flow
+from topicscope.theory import Setting, first_stage_rates
 
 
 @pytest.fixture(scope="module")
@@ -55,38 +56,38 @@ def test_a_flow_follows_the_law(flow: StageFlow) -> None:
 @pytest.mark.parametrize("wrong", ["sigma", "constant"])
 def test_a_wrong_law_is_refused(flow: StageFlow, wrong: str) -> None:
     """sigma 1.1 times as large, or c of t50 = e_fold ln(c / s) twice as large."""
-    assert judged("stage-law", stage_law.Found([replace(flow, scale=0.01), samples.flow()])).verdict == "reproduced"
+    assert judged("stage-law", stage_law.LawFlows([replace(flow, scale=0.01), samples.flow()])).verdict == "reproduced"
     said = flow.predicted.key
     said = said / 1.1 if wrong == "sigma" else said + WORLDS[0].growth().e_fold(13) * math.log(2)
     other = replace(flow, predicted=Halves(flow.predicted.value, said, said))
-    assert judged("stage-law", stage_law.Found([other, samples.flow()])).verdict == "not reproduced"
+    assert judged("stage-law", stage_law.LawFlows([other, samples.flow()])).verdict == "not reproduced"
 
 
 def test_flows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[World, float, int]] = []
+    asked: list[tuple[FlowWorld, float, int]] = []
 
-    def made(world: World, scale: float, seed: int) -> StageFlow:
+    def made(world: FlowWorld, scale: float, seed: int) -> StageFlow:
         asked.append((world, scale, seed))
         return samples.flow(world, scale, seed)
 
-    monkeypatch.setattr(stage_flows, "stage_flow", made)
-    stage_flows._flows.cache_clear()
+    monkeypatch.setattr(stage_law, "stage_flow", made)
+    stage_law._flows.cache_clear()
     context = Context("quick", 2)
-    assert stage_flows.stage_flows(context) is stage_flows.stage_flows(context)
+    assert stage_law.stage_flows(context) is stage_law.stage_flows(context)
     assert len(asked) == 18
     assert {seed for _, _, seed in asked} == {2000, 2001}
     assert {scale for _, scale, _ in asked} == {1e-4, 1e-3, 1e-2}
-    stage_flows._flows.cache_clear()
-    assert len(stage_flows.stage_flows(Context("full"))) == 75
-    stage_flows._flows.cache_clear()
+    stage_law._flows.cache_clear()
+    assert len(stage_law.stage_flows(Context("full"))) == 75
+    stage_law._flows.cache_clear()
 
 
 def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """One flow of the real thing, over a tenth of the time."""
     flows = [samples.flow(), samples.flow(scale=1e-2)]
-    monkeypatch.setattr(no_correct_words, "stage_flows", lambda _: flows)
-    monkeypatch.setattr(no_correct_words, "LONGER", 0.3)
-    (pair,) = no_correct_words.measure(Context()).pairs
+    monkeypatch.setattr(second_stage, "stage_flows", lambda _: flows)
+    monkeypatch.setattr(second_stage, "LONGER", 0.3)
+    (pair,) = second_stage.measure_pairs(Context())
     assert pair.times[-1] == pytest.approx(3000)
     assert pair.bayes == pytest.approx(5 / 6)
     assert pair.losses[-1] == pytest.approx(5 / 6, abs=1e-9)
@@ -94,28 +95,22 @@ def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) 
     assert pair.growth_with_words == pytest.approx(samples.flow().key[-1] / samples.flow().key[0])
 
 
-def test_when_a_plateau_is_left() -> None:
-    level = 2 / 3 - one_topic.DROP
-    assert one_topic.left(Course([0.0, 10.0, 20.0], [1.0, level + 0.001, level - 0.003])) == pytest.approx(12.5)
-    assert math.isnan(one_topic.left(Course([0.0, 10.0], [1.0, 0.6667])))
-
-
 def test_times_of_one_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real thing at two scales: each half as large as the one before, and at most six times as long."""
-    monkeypatch.setattr(one_topic, "SCALES", (0.15, 0.075))
-    monkeypatch.setitem(one_topic.SEEDS, "quick", 1)
-    found = one_topic.measure(Context())
+    monkeypatch.setitem(second_stage.ESCAPE_SCALES, "quick", (0.15, 0.075))
+    monkeypatch.setattr(Context, "seeds", lambda *_: [0])
+    found = second_stage.measure_escapes(Context())
     assert (found.scales, list(found.times)) == ([0.15, 0.075], [0])
     assert 0.15 * found.times[0][0] == pytest.approx(153.3, abs=1)
-    assert one_topic.ratios(found, 0) == pytest.approx([2.663], abs=0.02)
+    assert second_stage.ratios(found, 0) == pytest.approx([2.663], abs=0.02)
     assert found.force == 0
     table = judged("one-topic").tables[0]
     assert table.rows[2] == ["0.025", "240.0", "240.0", "2.000", "2.000"]
 
 
 def test_the_step_of_sgd() -> None:
-    assert sgd_second_stage.half_way([1.0, 2.0, 3.0, 4.0], 5.0) == 2
-    assert sgd_second_stage.half_way([1.0, 2.0, 2.9], 5.0) == math.inf
+    assert first_step([1.0, 2.0, 3.0, 4.0], 3.0) == 2
+    assert math.isnan(first_step([1.0, 2.0, 2.9], 3.0))
     outcome = judged("sgd-second-stage", samples.sgd(3300))
     assert outcome.numbers["ratios"] == pytest.approx([1.0, 1.1, 1.0])
     assert outcome.tables[0].rows[1] == ["1", "3,000", "3,300", "1.100"]
@@ -123,7 +118,7 @@ def test_the_step_of_sgd() -> None:
 
 def test_settings_of_sgd_are_stable_and_long_enough() -> None:
     """The rate is below half of what the fastest mode of W_V allows; a fifth more than the prediction is run."""
-    for setting in sgd_second_stage.SETTINGS.values():
+    for setting in stage_law.SGD_SETTINGS.values():
         world, growth = setting.world, setting.world.growth()
         assert setting.rate < 0.5 / first_stage_rates(Setting.of(*world)).mean
         said = growth.half_time(setting.width, growth.expected_start(setting.width, setting.scale)) / setting.rate
@@ -132,17 +127,17 @@ def test_settings_of_sgd_are_stable_and_long_enough() -> None:
 
 def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not by its plateau."""
-    asked: list[tuple[World, float, int, float]] = []
+    asked: list[tuple[FlowWorld, float, int, float]] = []
 
-    def made(world: World, scale: float, seed: int, after: float) -> StageFlow:
+    def made(world: FlowWorld, scale: float, seed: int, after: float) -> StageFlow:
         asked.append((world, scale, seed, after))
         return samples.flow(world, scale, seed, plateau=1.0)
 
     monkeypatch.setattr(stage_law, "stage_flow", made)
     monkeypatch.setattr(stage_law, "stage_flows", lambda _: samples.flows())
-    assert stage_law.measure(Context("quick")).large == []
-    found = stage_law.measure(Context("full", 3))
-    assert asked == [(World(10, 10, 3), 1e-3, 3000, 1.0)]
+    assert stage_law.measure_flows(Context("quick")).large == []
+    found = stage_law.measure_flows(Context("full", 3))
+    assert asked == [(FlowWorld(10, 10, 3), 1e-3, 3000, 1.0)]
     assert judged("stage-law", found).verdict == "reproduced"
     assert len(judged("stage-law", found).figures[0].panels) == 8
     late = [replace(found.large[0], measured=Halves(11.0, 10_310.0, 10_000.0))]

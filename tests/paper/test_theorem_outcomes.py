@@ -16,9 +16,9 @@ from tests.paper import (
 from tests.paper.samples import judged
 from tests.paper.samples_blocks import HALF
 from topicscope.pages import Heat, Lines, Points
-from topicscope.paper import theorem2
+from topicscope.paper import theorems
+from topicscope.paper.assumptions import Pattern
 from topicscope.paper.experiment import Context
-from topicscope.paper.relaxed_worlds import Pattern
 
 
 def test_theorem_1() -> None:
@@ -65,8 +65,8 @@ def test_theorem_2() -> None:
 
 def test_documents_for_theorem_2() -> None:
     quick, full = Context("quick"), Context("full")
-    assert [quick.pick(*counts) for counts in theorem2.DOCUMENTS.values()] == [2000, 2000, 400, 120]
-    assert [full.pick(*counts) for counts in theorem2.DOCUMENTS.values()] == [10_000, 10_000, 2000, 120]
+    assert [quick.pick(*counts) for counts in theorems.DOCUMENTS.values()] == [2000, 2000, 400, 120]
+    assert [full.pick(*counts) for counts in theorems.DOCUMENTS.values()] == [10_000, 10_000, 2000, 120]
 
 
 def test_theorem_3_reports_gamma() -> None:

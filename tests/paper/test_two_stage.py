@@ -14,27 +14,27 @@ from tests.paper.short_training import REFERENCE
 from topicscope import sweeps
 from topicscope.measure import PHASES
 from topicscope.pages import Map
-from topicscope.paper import predicted_map, stage_findings as findings, two_stage as module
+from topicscope.paper import two_stage as module
 from topicscope.paper.experiment import Context
-from topicscope.paper.stage_findings import LR, SCALE
+from topicscope.paper.two_stage import LR, SCALE
 
 
 def test_sentences_of_epsilon() -> None:
     separations = {1e-20: 3.0, 1e-8: 6.0, 1e-6: 30.0, 1e-4: None, 1e-2: None}
     rows = [{"optimizer.eps": eps, "separation": separation} for eps, separation in separations.items()]
-    assert findings.epsilon_sentence("squared", "trained", rows) == (
+    assert module.epsilon_sentence("squared", "trained", rows) == (
         "Adam's epsilon, squared, trained embedding: two stages with hardly any epsilon (mean separation 3 at 1e-20, 6 "
         "at the usual 1e-08, largest 30 at 1e-06); from 0.0001 on the second stage does not come within the run."
     )
     two = [{"optimizer.eps": 1e-20, "separation": 1.9}, {"optimizer.eps": 1e-20, "separation": 2.1}]
-    assert "embedding: two stages with hardly any" in findings.epsilon_sentence("a", "b", two)  # their mean is 2
+    assert "embedding: two stages with hardly any" in module.epsilon_sentence("a", "b", two)  # their mean is 2
     less = [{"optimizer.eps": 1e-20, "separation": 1.99}, {"optimizer.eps": 1e-6, "separation": 1.0}]
-    assert findings.epsilon_sentence("a", "b", less) == (
+    assert module.epsilon_sentence("a", "b", less) == (
         "Adam's epsilon, a, b embedding: no two stages with hardly any epsilon (mean separation 1.99 at 1e-20, - at "
         "the usual 1e-08, largest 1.99 at 1e-20)."
     )
     none = [{"optimizer.eps": 1e-20, "separation": None}]
-    assert "(mean separation - at 1e-20, - at the usual 1e-08, largest - at 0)" in findings.epsilon_sentence(
+    assert "(mean separation - at 1e-20, - at the usual 1e-08, largest - at 0)" in module.epsilon_sentence(
         "a", "b", none
     )
 
@@ -44,7 +44,7 @@ def test_sentences_of_gradient_flow() -> None:
         {"model.init_scale": scale, "optimizer.lr": lr, "phase": "two-stage", "separation": separation}
         for scale, lr, separation in ((0.1, 0.1, 7.2), (0.1, 0.3, 7.0), (0.01, 0.3, None))
     ]
-    assert findings.flow_sentence("squared", "trained", rows) == (
+    assert module.flow_sentence("squared", "trained", rows) == (
         "SGD over the same time at two rates, squared, trained embedding: from initial scale 0.01 two-stage at rate "
         "0.3 (separation -); from initial scale 0.1 two-stage at rate 0.3 (separation 7) and two-stage at rate 0.1 "
         "(separation 7.2)."
@@ -57,11 +57,11 @@ def test_sentences_of_a_panel() -> None:
         {"optimizer.lr": lr, "model.init_scale": scale, "phase": phase, "separation": separation}
         for lr, scale, phase, separation in [*places, (1.0, 1.0, "diverged", None)]
     ]
-    assert findings.panel_sentence("adam", "squared", "trained", rows) == (
+    assert module.panel_sentence("adam", "squared", "trained", rows) == (
         "adam, squared, trained embedding: of 4 points 3 two-stage, 1 diverged; two-stage at lr 0.001 to 0.1 and "
         "init_scale 0.01, median separation 5."
     )
-    assert findings.panel_sentence("sgd", "a", "b", rows[3:]) == "sgd, a, b embedding: of 1 points 1 diverged."
+    assert module.panel_sentence("sgd", "a", "b", rows[3:]) == "sgd, a, b embedding: of 1 points 1 diverged."
 
 
 def test_sentences_of_large_scales_and_staggered_points() -> None:
@@ -73,12 +73,10 @@ def test_sentences_of_large_scales_and_staggered_points() -> None:
         (1.0, "at once", 1),
     ]
     rows = [{"model.init_scale": scale, "phase": phase, "contrast": contrast} for scale, phase, contrast in cases]
-    said = findings.large_start(rows)
+    said = module.large_start(rows)
     assert "(3 points)" in said
     assert ": at 1 of these points the same-topic" in said
-    assert findings.staggered([{"phase": "staggered"}, {"phase": "never"}, {"phase": "staggered"}]).startswith(
-        "2 points"
-    )
+    assert module.staggered([{"phase": "staggered"}, {"phase": "never"}, {"phase": "staggered"}]).startswith("2 points")
 
 
 def test_tables_of_epsilon_and_flow() -> None:
@@ -87,7 +85,7 @@ def test_tables_of_epsilon_and_flow() -> None:
         return place | {"model.init_scale": scale, "separation": separation}
 
     rows = [row("squared", 1e-8, 0.01, 2.0), row("squared", 1e-8, 0.01, 4.0), row("squared", 1e-20, 0.01, None)]
-    table = findings.epsilon_table([*rows, row("squared", 1e-20, 0.001, 7.0), row("other", 1e-8, 0.001, 1.0)])
+    table = module.epsilon_table([*rows, row("squared", 1e-20, 0.001, 7.0), row("other", 1e-8, 0.001, 1.0)])
     assert table.columns == ["loss", "embedding", "scale", "1e-20", "1e-08"]
     assert table.rows == [
         ["squared", "trained", "0.001", "7", "-"],
@@ -96,7 +94,7 @@ def test_tables_of_epsilon_and_flow() -> None:
         ["other", "trained", "0.01", "-", "-"],
     ]
     place = {"objective.loss": "squared", "model.embedding": "trained", "model.init_scale": 0.1, "optimizer.lr": 0.3}
-    flow = findings.flow_table([place | stages.point("two-stage", separation=None)])
+    flow = module.flow_table([place | stages.point("two-stage", separation=None)])
     assert flow.rows == [
         ["squared", "trained", "0.1", "0.3", "100", "two-stage", "-", "3", "9", "-"]
     ]  # 10 * .3, 30 * .3
@@ -104,7 +102,7 @@ def test_tables_of_epsilon_and_flow() -> None:
 
 def test_a_course_has_to_change_at_one_value() -> None:
     def both(phases: dict[tuple[float, float], str]) -> bool:
-        return findings.both_occur([{"a": a, "b": b, "phase": phase} for (a, b), phase in phases.items()], at="b")
+        return module.both_occur([{"a": a, "b": b, "phase": phase} for (a, b), phase in phases.items()], at="b")
 
     assert both({(1, 1): "two-stage", (2, 1): "at once"})
     assert both({(1, 1): "at once", (1, 2): "two-stage", (2, 2): "at once"})
@@ -173,7 +171,7 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
         return [{"predicted_phase": config.optimizer.name} for config in configs]
 
     monkeypatch.setattr(sweeps, "build_grid", lambda grid: grid)
-    monkeypatch.setattr(predicted_map, "predictions", predictions)
+    monkeypatch.setattr(module, "predictions", predictions)
     monkeypatch.setattr(sweeps, "sweep", run)
     found = module.measure(Context(scale, 2))
     assert asked == REFERENCE["two-stage"][scale]

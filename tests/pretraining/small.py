@@ -11,9 +11,14 @@ import numpy as np
 from tests.language import tiny
 from topicscope.ground import Progress
 from topicscope.pretraining import PretrainConfig, PretrainResults, PretrainRun, stages_by_layer, train_tokenizer
-from topicscope.pretraining.results import FIGURES
+from topicscope.pretraining.run import FIGURES
 
 LENGTH = 24
+FLAGS = [
+    *("--layers", "2", "--heads", "2", "--dim", "16", "--length", "24"),
+    *("--batch-size", "8", "--vocab-size", "120", "--device", "cpu"),
+]
+"""The options of a small run on the command line."""
 
 
 @functools.cache

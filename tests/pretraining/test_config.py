@@ -1,4 +1,4 @@
-"""Settings of a pretraining run, and its random streams."""
+"""The settings of a pretraining run, what they cost, and the refusal of what does not fit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from tests.pretraining import small
 from topicscope import InputError
 from topicscope.ground import Stream, generator, log_steps, torch_seed
-from topicscope.pretraining import PretrainConfig, Text
+from topicscope.pretraining import PretrainConfig, Text, cost_of, pretrain, settings_that_cost
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.model import Masker, attention_layers, build_model
 
@@ -195,3 +195,40 @@ def test_streams_differ_by_purpose_and_index() -> None:
     seeds = {torch_seed(3, stream, index) for stream in Stream for index in (1, 2)}
     assert len(seeds) == len(draws)
     assert torch_seed(3, Stream.DROPOUT, 5, 0) == torch_seed(3, Stream.DROPOUT, 5)  # trailing zeros do not count
+
+
+@pytest.mark.parametrize(
+    ("settings", "driver"),
+    [
+        ({"model": {"dim": 65536}}, "model.dim 65536"),
+        ({"model": {"layers": 1000, "dim": 4096}}, "model.layers 1000"),
+        ({"batch_size": 10**6}, "batch_size 1000000"),
+        ({"length": 65536}, "length 65536"),
+        ({"steps": 10**9}, "steps 1000000000"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_is_opened(
+    settings: dict[str, Any], driver: str, tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("a b c")
+    config = PretrainConfig.of(text={"corpus": [str(text)]}, **settings)
+    with pytest.raises(InputError, match=r"would take about .* of memory") as error:
+        pretrain(config, tmp_path / "run")
+    assert driver in str(error.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_snapshots_cost_disk() -> None:
+    without, with_ = (
+        PretrainConfig.of(text={"corpus": ["x"]}, snapshots=which) for which in ("none", list(range(0, 400, 4)))
+    )
+    assert cost_of([with_]).disk > 50 * cost_of([without]).disk / 10
+    assert cost_of([with_]).memory == cost_of([without]).memory
+    two = cost_of([without, without])
+    assert (two.memory, two.seconds) == (cost_of([without]).memory, 2 * cost_of([without]).seconds)
+    assert settings_that_cost([without]) == "sizes"
+    with pytest.raises(InputError, match="no folder is given: it needs out"):
+        pretrain(without, force=True)
+    with pytest.raises(InputError, match=r"\(--resume\) needs out \(--out\)"):
+        pretrain(without, resume=True)

@@ -1,24 +1,40 @@
-"""The steps of a run against plain ones written out, its shares of several processes, its checkpoints."""
+"""The steps of a run against plain ones: batches, shares of several processes, held-out loss, and checkpoints."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.pretraining import small
 from topicscope import InputError
 from topicscope.ground import Stream, read_metrics, torch_seed, write_tensors
-from topicscope.pretraining import Loop, PretrainConfig, accelerated, loop as loops, model as models
-from topicscope.pretraining.data import Rows
-from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import Masker, build_model
+from topicscope.language import Corpus
+from topicscope.pretraining import (
+    Loop,
+    MaskedLoss,
+    PretrainConfig,
+    accelerated,
+    build_model,
+    build_optimizer,
+    cost_of,
+    loop as loops,
+    model as models,
+    pretrain,
+)
+from topicscope.pretraining.config import Masking
+from topicscope.pretraining.data import Rows, is_held_out
+from topicscope.pretraining.loop import HeldOutLoss, micro_batch
+from topicscope.pretraining.model import Masker
 
 
 class OneOf:
@@ -259,3 +275,219 @@ def test_figures_stay_on_the_device_until_a_block_is_written(clip: float | None)
     assert all(isinstance(figure, torch.Tensor) and not figure.requires_grad for figure in held)
     assert np.isfinite(loop.tracker.rows()[:, :3]).all()
     assert (loop.tracker.row, loop.tracker.losses, loop.tracker.places) == (0, [], [])
+
+
+def test_two_processes_have_the_micro_batches_of_one() -> None:
+    one, first, second = (
+        loop_of(small.config(), accelerator=accelerator).batches.take(3)
+        for accelerator in (OneOf(0, 1), OneOf(0, 2), OneOf(1, 2))
+    )
+    assert [len(batch.parts) for batch in (one, first, second)] == [2, 1, 1]
+    for alone, shared in zip(one.parts, (first.parts[0], second.parts[0]), strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(alone, shared, strict=True))
+    assert one.dropout_seeds == [torch_seed(0, Stream.DROPOUT, 3, number) for number in range(2)]
+    assert [*first.dropout_seeds, *second.dropout_seeds] == one.dropout_seeds
+    assert one.places == first.places == second.places == sum(len(targets) for _, _, targets in one.parts)
+    assert float(one.scale) == pytest.approx(1 / one.places)
+    assert float(first.scale) == float(second.scale) == pytest.approx(2 / one.places)
+
+
+@pytest.mark.parametrize(
+    ("every", "ahead"), [(4, [3, 2, 1, 0, 3, 2, 1, 0, 1, 0]), (1, [0] * 10), (None, [3] * 7 + [2, 1, 0])]
+)
+def test_the_next_batches_are_made_while_a_step_runs(every: int | None, ahead: list[int]) -> None:
+    """But none beyond a checkpoint, which has to show what was read by then, nor beyond the last step."""
+    loop = loop_of(small.config(steps=10, checkpoint_every=every))
+    found, taken, take = [], [], loop.rows.take
+
+    def noted(step: int, count: int) -> np.ndarray:
+        taken.append(step)
+        return take(step, count)
+
+    loop.rows.take = noted  # type: ignore[method-assign]
+    for _ in range(10):
+        loop.advance()
+        found.append(len(loop.batches._coming))
+    assert found == ahead
+    assert taken == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("batch", "micro", "device", "processes", "rows"),
+    [
+        (8, None, "cpu", 1, 4),  # half a batch, so that one or two processes see the same
+        (8, None, "cpu", 2, 4),
+        (8, None, "cpu", 4, 2),
+        (7, None, "cpu", 1, 7),
+        (9, None, "cpu", 1, 9),
+        (2, None, "cpu", 1, 1),
+        (8, None, "cuda", 1, 8),  # a process's share
+        (8, None, "cuda", 2, 4),
+        (9, None, "cuda", 3, 3),
+        (8, 2, "cpu", 1, 2),
+        (8, 2, "cuda", 4, 2),
+        (8, 8, "cpu", 1, 8),
+    ],
+)
+def test_rows_of_a_forward_pass(batch: int, micro: int | None, device: str, processes: int, rows: int) -> None:
+    assert micro_batch(small.config(batch_size=batch, micro_batch=micro), device, processes) == rows
+
+
+@pytest.mark.parametrize(
+    ("batch", "micro", "device", "processes", "said"),
+    [
+        (8, 8, "cpu", 2, "2 processes cannot share the 1 micro-batches of a step evenly"),
+        (8, None, "cpu", 3, "3 processes cannot share the 1 micro-batches"),
+        (9, None, "cpu", 3, "3 processes cannot share the 1 micro-batches"),
+        (8, None, "cuda", 3, "3 processes cannot share the 1 micro-batches"),
+        (8, 2, "cuda", 3, "batch_size / micro_batch is a multiple of 3"),
+    ],
+)
+def test_a_batch_that_cannot_be_shared_is_one_line(
+    batch: int, micro: int | None, device: str, processes: int, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        micro_batch(small.config(batch_size=batch, micro_batch=micro), device, processes)
+
+
+class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """The operations that reach a device, but for what only renames memory."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names[func.name().split(".")[0].removeprefix("aten::")] += not func.is_view
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_step_launches_little_beside_a_bare_loop_and_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: what tracking and scaling add is a dozen operations, however many layers there are."""
+    beside = []
+    for layers in (2, 3):
+        config = small.config(micro_batch=8, model={"layers": layers})
+        loop = loop_of(config)
+        batch = loop.batches.take(0)
+        model = build_model(config, small.tokenizer()).train()
+        optimizer, loss_of, bare, ours = build_optimizer(config, model), MaskedLoss(model), Counted(), Counted()
+        with bare:
+            optimizer.zero_grad()
+            (loss_of(*batch.parts[0]) / batch.places).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        monkeypatch.setattr(loop.batches, "take", lambda step, batch=batch: batch)
+        loop.config = config.changed({"steps": 1})  # none is made ahead
+        with ours:
+            loop.advance()
+        assert not {"_local_scalar_dense", "item", "_to_copy"} & set(ours.names)  # the host looks at nothing
+        beside.append((ours.names - bare.names).total())
+    assert beside[0] == beside[1] <= 8
+
+
+SHARE = 0.05
+
+
+def held_out_loss(rank: int = 0, processes: int = 1, **settings: Any) -> tuple[HeldOutLoss, MaskedLoss]:
+    config = small.config(held_out={"share": SHARE}, **settings)
+    loop = loop_of(config, accelerator=OneOf(rank, processes))
+    return HeldOutLoss(loop.batches, small.tokenizer(), rank), loop.own_loss
+
+
+def test_the_text_alone_decides_which_documents_are_held_out() -> None:
+    texts = [f"document {i}" for i in range(4000)]
+    share = np.mean([is_held_out(text, 0.1) for text in texts])
+    assert abs(share - 0.1) < 4 * np.sqrt(0.1 * 0.9 / 4000)
+    assert not any(is_held_out(text, 0.0) for text in texts)
+    assert all(is_held_out(text, 0.2) for text in texts if is_held_out(text, 0.1))  # a larger share holds the smaller
+    number = int.from_bytes(hashlib.blake2b(b"document 7", digest_size=8).digest()) / 2**64
+    assert [is_held_out("document 7", number + change) for change in (-1e-9, 1e-9)] == [False, True]
+    assert is_held_out("document 7\n", number + 1e-9)  # ends of lines do not count
+    assert is_held_out("\udc80", 0.5) in (True, False)  # what is no text in UTF-8 has a side, too
+
+
+def test_what_is_held_out_is_never_trained_on() -> None:
+    out = [text for text in small.texts() if is_held_out(text, SHARE)]
+    assert len(out) == 7
+    rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 0, held_out=SHARE)
+    for epoch in range(2):
+        rows.epoch = epoch
+        assert sorted([*rows._shuffled(), *out]) == sorted(small.texts())
+    held = rows.held_out_rows(64)
+    alone = Rows(out, small.tokenizer(), small.LENGTH, 0)
+    tokens = [token for text in out for token in [*small.tokenizer()(text, add_special_tokens=False)["input_ids"], 3]]
+    assert small.tokenizer().sep_token_id == 3
+    assert held[:, 1:-1].ravel().tolist() == tokens[: len(held) * alone.room]
+    assert len(held) == len(tokens) // alone.room == 18
+    assert np.array_equal(rows.held_out_rows(5), held[:5])
+    none = Rows(small.texts(), small.tokenizer(), small.LENGTH, 0).held_out_rows(64)
+    assert none.shape == (0, small.LENGTH)
+
+
+def test_reading_stops_once_there_are_rows_enough(corpus: str) -> None:
+    """A corpus may be far longer than what is held out of it."""
+    read = Corpus([corpus])
+    rows = Rows(read, small.tokenizer(), small.LENGTH, 0, held_out=SHARE)
+    assert len(rows.held_out_rows(2)) == 2
+    assert 0 < read.counts["documents"] < 300
+    assert len(rows.held_out_rows(64)) == 18
+    assert read.counts["documents"] == 300
+
+
+@pytest.mark.parametrize("micro", [8, 4, 1])
+def test_the_loss_is_the_mean_over_masked_places_without_dropout(micro: int) -> None:
+    """Of 18 rows, each with masks of its own that neither seed nor share nor micro-batch changes."""
+    measure, loss_of = held_out_loss(micro_batch=micro, seed=3)
+    rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 9, held_out=SHARE).held_out_rows(64)
+    masker, total, places = Masker(small.tokenizer(), Masking(), 0), 0.0, 0
+    model = loss_of.model.eval()
+    for number, row in enumerate(rows):
+        shown, at, targets = masker(row[None], 0, number, Stream.HELD_OUT_TOKENS)
+        logits = model(input_ids=shown).logits.detach()[0, at]
+        total += float(torch.nn.functional.cross_entropy(logits, targets, reduction="sum")) if len(at) else 0.0
+        places += len(at)
+    model.train()
+    assert places == measure.places > 30
+    found = float(measure(loss_of, nullcontext()))
+    assert found == pytest.approx(total / places, rel=1e-5)
+    assert float(measure(loss_of, nullcontext())) == found  # the same every time
+    assert loss_of.model.training
+    shares = [held_out_loss(rank, 2, micro_batch=min(4, micro), seed=3) for rank in range(2)]
+    assert sum(float(one(of, nullcontext())) for one, of in shares) == pytest.approx(found, rel=1e-5)
+    assert all(0.2 * found < float(one(of, nullcontext())) < 0.8 * found for one, of in shares)
+
+
+def test_it_is_taken_every_so_many_steps_and_at_the_end(corpus: str, tmp_path: Path) -> None:
+    config = small.config(corpus, steps=25, held_out={"share": SHARE, "every": 10}, snapshots="none")
+    run = pretrain(config, tmp_path / "run")
+    assert np.flatnonzero(np.isfinite(run.metrics["held_out_loss"])).tolist() == [0, 10, 20, 25]
+    assert run.results.held_out_loss == run.metrics["held_out_loss"][-1] < run.metrics["held_out_loss"][0] - 0.2
+    assert f", held-out loss {run.results.held_out_loss:.4f} after 25 steps" in run.summary()[0]
+    without = pretrain(config.changed({"held_out.share": 0.0}))
+    assert np.isnan(without.metrics["held_out_loss"]).all()
+    assert without.results.held_out_loss is None
+    often = pretrain(config.changed({"held_out.every": 1}))
+    assert np.isfinite(often.metrics["held_out_loss"]).all()
+    for name in ("loss", "norm_value_1", "gradient_norm"):  # to look on changes nothing
+        np.testing.assert_array_equal(often.metrics[name], run.metrics[name])
+
+
+def test_stopped_and_resumed_it_is_the_same(corpus: str, tmp_path: Path) -> None:
+    """At a checkpoint that a measurement falls on, and one that none falls on."""
+    config = small.config(corpus, steps=12, checkpoint_every=4, held_out={"share": SHARE, "every": 8}, snapshots="none")
+    whole = pretrain(config, tmp_path / "whole")
+    for stop in (5, 10):
+        out = tmp_path / str(stop)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(config, out, progress=small.stop_at(stop, KeyboardInterrupt()))
+        pretrain(config, out, resume=True)
+        assert small.files(out) == small.files(tmp_path / "whole")
+    assert np.flatnonzero(np.isfinite(whole.metrics["held_out_loss"])).tolist() == [0, 8, 12]
+
+
+def test_it_is_in_the_estimate() -> None:
+    every, off = ({"share": share, "every": 1, "rows": 320} for share in (0.1, 0.0))
+    often, never = (cost_of([small.config(steps=1000, batch_size=8, held_out=held)]) for held in (every, off))
+    assert often.seconds > 3 * never.seconds  # 320 rows forward: a dozen steps of 8 rows
+    with pytest.raises(InputError, match=r"held_out\.share"):
+        small.config(held_out={"share": 0.6})

@@ -44,8 +44,8 @@ def test_the_same_run_twice_is_the_same_bytes_and_memory_agrees(whole: Path, cor
     stored = read_metrics(whole)
     for name, column in in_memory.metrics.items():
         np.testing.assert_array_equal(column, stored[name])
-    other = pretrain(small.config(corpus, seed=1))
-    assert not np.array_equal(other.metrics["loss"], in_memory.metrics["loss"])
+    other = pretrain(small.config(corpus, seed=1, steps=3))
+    assert not np.array_equal(other.metrics["loss"][:3], in_memory.metrics["loss"][:3])
 
 
 def test_progress_names_its_phases_and_never_shows_a_loss_that_is_none(corpus: str, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_terminal_shows_points_and_where_they_are(tmp_path: Path) -> None:
 def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path, Any], tmp_path: Path) -> None:
     folder, printed = done
     topicscope("report", str(folder))
-    with opened(folder / "report.html", tmp_path / "profile", plots=1) as browser:  # rates x losses
+    with opened(folder / "report.html", plots=1) as browser:  # rates x losses
         Select(browser.find_element(By.ID, "up")).select_by_visible_text("-")
         WebDriverWait(browser, 10).until(
             lambda _: len(browser.find_elements(By.CSS_SELECTOR, "#panels .plot.map .nsewdrag")) == 2

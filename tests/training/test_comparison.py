@@ -10,15 +10,12 @@ import pytest
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.ground import InputError, Stream
+from topicscope.laws import contributions, coverage, training_optimum, value_matrix, world_optimum
 from topicscope.theory import given_moments, optimum, relative_distance, uniform_optimum
 from topicscope.training import (
     RunData,
     compare_with_optimum,
-    comparison,
-    contributions,
     own_optimum,
-    training_optimum,
-    world_optimum,
 )
 from topicscope.world import mask_keys, word_counts
 
@@ -96,8 +93,8 @@ def test_a_run_that_has_no_optimum_says_why(settings: dict[str, Any], why: str) 
 
 def test_only_symmetry_makes_a_large_optimum_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal topics alone are not enough: with groups, or unequal weights, W* is a matrix that has to be solved for."""
-    monkeypatch.setattr(comparison, "MOST_WORDS", 5)
-    monkeypatch.setattr(comparison, "MOST_TOPICS", 3)
+    monkeypatch.setattr(value_matrix, "MOST_WORDS", 5)
+    monkeypatch.setattr(coverage, "MOST_TOPICS", 3)
     equal = {"topics": 4, "words_per_topic": 2}
     groups = {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": 9}
     no_groups = groups | {"rho": 0.0}

@@ -12,7 +12,8 @@ from typing import Any
 
 from tools.reference.commands import cell, escaped
 from tools.reference.paper_sources import SOURCES, WITHOUT_EXPERIMENT, Source
-from topicscope.paper import EXPERIMENTS, verdict_name
+from topicscope.paper import EXPERIMENTS
+from topicscope.paper.registry import MODULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = DOCS / "gallery"
@@ -25,8 +26,7 @@ def stored() -> dict[str, Any]:
 
 def paper_pages() -> dict[str, str]:
     """Text by path below docs/reference."""
-    ids = {True: [name for name in EXPERIMENTS if is_beyond(name)]}
-    ids[False] = [name for name in EXPERIMENTS if name not in ids[True]]
+    ids = {beyond: [name for name, one in EXPERIMENTS.items() if one.beyond is beyond] for beyond in (False, True)}
     return {
         "paper.md": map_page("The paper, claim by claim", PAPER, ids[False]) + "\n".join(more_statements()),
         "beyond.md": map_page("Beyond the paper, claim by claim", BEYOND, ids[True]),
@@ -44,10 +44,6 @@ BEYOND = (
 )
 
 
-def is_beyond(name: str) -> bool:
-    return verdict_name(name, "reproduced") != "reproduced"
-
-
 def title_of(name: str) -> str:
     """A heading: Figure 10 of figure10; ids of other kinds are their own name."""
     match = re.fullmatch(r"(figure|table|theorem)(\d+)", name)
@@ -55,7 +51,7 @@ def title_of(name: str) -> str:
 
 
 def verdict_of(name: str) -> str:
-    return verdict_name(name, stored()["outcomes"][name]["verdict"])
+    return EXPERIMENTS[name].verdict_name(stored()["outcomes"][name]["verdict"])
 
 
 def sizes(name: str) -> str:
@@ -94,7 +90,7 @@ def map_page(title: str, text: str, names: list[str]) -> str:
 
 def claim_section(name: str, outcome: dict[str, Any]) -> list[str]:
     experiment, source = EXPERIMENTS[name], SOURCES[name]
-    own = f"paper/{name.replace('-', '_')}.py"
+    own = f"paper/{MODULES[name]}.py"
     rows = {
         **source_rows(source._replace(files=(own, *source.files))),
         "command": f"`topicscope reproduce {name}`",

@@ -22,11 +22,9 @@ SOURCES: dict[str, Source] = {
     "figure1": Source(
         "Section 4; model: eq 6, losses: eq 3 and eq 4",
         "E = W_E'W_E, averaged over pairs of words of one topic and of two",
-        ("model/dense.py", "paper/blocks.py"),
+        ("model/dense.py",),
     ),
-    "figure2": Source(
-        "Section 5.2; eq 7 with the penalty of eq 2", THEOREM2, ("theory/theorem2.py", "paper/blocks.py")
-    ),
+    "figure2": Source("Section 5.2; eq 7 with the penalty of eq 2", THEOREM2, ("theory/theorem2.py",)),
     "figure3": Source("Section 6.2", "cos(e_i, e_j) of two word embeddings", ("language/word_maps.py",)),
     "figure4": Source(
         "Sections 5.1 and 8.1; eq 6, all matrices near zero at the start",
@@ -43,21 +41,21 @@ SOURCES: dict[str, Source] = {
     "figure6": Source(
         "Appendix D.4; eq 7, no penalty",
         "Definition 2: W_ii = c3 = 1 / k, W_i0 = -c1, all else 0",
-        ("theory/theorem5.py", "paper/blocks.py"),
+        ("theory/theorem5.py",),
         "worlds.md",
     ),
     "figure7": Source(
         "Appendix D.5; W_V diagonal (Definition 2)",
         "loss(alpha, beta) / (p_c + p_r), T = 100, v = 300",
-        ("theory/attention_loss.py", "paper/landscapes.py"),
+        ("theory/attention_loss.py",),
     ),
     "figure8": Source(
         "Appendix D.5; W_V of Theorem 2",
         "loss(alpha, beta) / (p_c + p_r), T = 100, v = 300",
-        ("theory/attention_loss.py", "paper/landscapes.py"),
+        ("theory/attention_loss.py",),
     ),
-    "figure9": Source("Appendix E.1; eq 7, no penalty", THEOREM2, ("theory/lemma1.py", "paper/blocks.py")),
-    "figure10": Source("Appendix E.1; eq 7, all matrices trained", THEOREM2, ("model/dense.py", "paper/blocks.py")),
+    "figure9": Source("Appendix E.1; eq 7, no penalty", THEOREM2, ("theory/lemma1.py",)),
+    "figure10": Source("Appendix E.1; eq 7, all matrices trained", THEOREM2, ("model/dense.py",)),
     "table1": Source(
         "Section 6.2",
         "mean over same-topic pairs / mean over different-topic pairs, each word in one topic",
@@ -71,12 +69,12 @@ SOURCES: dict[str, Source] = {
     "table3": Source(
         "Section 6.1 and Appendix E.2; attention: eq 5",
         "mean of A by relation: same word, same topic, different topic",
-        ("measure/relations.py", "paper/attention_rows.py"),
+        ("measure/relations.py",),
     ),
     "table4": Source(
         "Appendix E.2; attention: eq 5",
         "mean of A by relation, in runs whose W_V came out diagonal",
-        ("measure/relations.py", "paper/attention_rows.py"),
+        ("measure/relations.py",),
         "worlds.md",
     ),
     "table5": Source(
@@ -117,7 +115,7 @@ SOURCES: dict[str, Source] = {
     "assumptions": Source(
         "Assumptions 1 to 4, one relaxed at a time",
         "W* = H G^+ and W(t), with G = E[xx'] and H = E[yx']",
-        ("theory/optimum.py", "paper/relaxed_worlds.py"),
+        ("theory/optimum.py",),
         "worlds.md",
     ),
     "finite-length": Source(

@@ -42,13 +42,12 @@ def coloured(text: str, colour: str) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Sentences, as they are."""
     for line in lines:
         results().print(shown(line), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """The result for a program; or for who called the command in this process (`answered`)."""
+    """The result for a program, or for a caller in this process (`answered`)."""
     taken = _taken.get()
     if taken is None:
         print(json.dumps(value, allow_nan=False))
@@ -58,7 +57,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def answered() -> Iterator[list[Any]]:
-    """What commands give as JSON meanwhile, as a list; nothing of it is printed."""
+    """A list of what commands print as JSON meanwhile; nothing is printed."""
     taken: list[Any] = []
     token = _taken.set(taken)
     try:

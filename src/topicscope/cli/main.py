@@ -90,7 +90,6 @@ def application() -> typer.Typer:
 
 
 def fail(message: str, code: int = 2) -> int:
-    """One line on stderr."""
     typer.echo(f"topicscope: {shown(' '.join(str(message).split()))}", err=True)
     return code
 
@@ -135,7 +134,7 @@ def main() -> None:
 
 
 def with_help(message: str, error: typer.BadParameter) -> str:
-    """What is wrong with the arguments, and the command whose help to read."""
+    """The message, and the command whose help to read."""
     command = error.ctx.command_path if error.ctx else command_of(sys.argv[1:])
     see = f"see {command} --help)"
     return f"{message[:-1]}; {see}" if message.endswith(")") else f"{message} ({see}"
@@ -159,7 +158,6 @@ def reader_gone() -> int:
 
 
 def own_fault(error: Exception) -> str:
-    """What an error says that nobody expected."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]

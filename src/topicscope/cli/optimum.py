@@ -31,7 +31,7 @@ from topicscope.theory import (
     dynamics,
     optimum,
 )
-from topicscope.world import checked_word_topics, read_matrix
+from topicscope.world import World, checked_word_topics, read_matrix
 
 MASKING, OUTPUT = "Masking", "Output"
 DISTANCES = {
@@ -140,7 +140,6 @@ def optimum_command(
 
 
 def compare_run(folder: str, *, as_json: bool) -> int:
-    """A run against W*, Theorem 2, the limit, and the optimum of its own documents."""
     run = training.read_run(folder)
     if not isinstance(run, training.Run):
         raise InputError(f"--matrix: {folder} holds several runs; give the folder of one, such as {folder}/run-000")
@@ -164,7 +163,6 @@ def sentences(subject: str, compared: dict[str, float]) -> list[str]:
 
 
 def parsed_length(text: str) -> int | list[int] | str:
-    """N, LOW-HIGH or infinite."""
     parts = text.split("-")
     if text == "infinite":
         return text
@@ -179,15 +177,21 @@ def asked_optimum(
 ) -> ValueOptimum:
     """W* of the world that settings describe, by the names of `train`; `whole`: to be printed entry by entry."""
     if word_topics is None:
-        config = training.RunConfig.of(settings)
-        check_printed(0 if config.topic_model.uniform or not whole else config.topic_model.words)
-        return optimum(config, weighting=weighting)
+        world = asked_world(settings)
+        check_printed(0 if world.topic_model.uniform or not whole else world.topic_model.words)
+        return optimum(world, weighting=weighting)
     columns = checked_word_topics(read_matrix(word_topics, "--word-topics"), f"--word-topics: {word_topics}")
     refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
     check_printed(len(columns) if whole else 0)
-    world = training.RunConfig.of(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
-    refuse((bool(world.no_optimum), world.no_optimum))
-    return optimum(columns, world.documents, world.masking, weighting=weighting)
+    world = asked_world(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
+    return optimum(columns, world.prior, world.masking, weighting=weighting)
+
+
+def asked_world(settings: dict[str, Any]) -> World:
+    """The world that settings describe. A file or `--set` may describe a whole run, which may rule W* out."""
+    if settings.keys() <= {"topic_model", "documents", "masking"}:
+        return World.of(settings)
+    return training.RunConfig.of(settings).world_for("optimum")
 
 
 def check_printed(words: int) -> None:
@@ -296,7 +300,7 @@ def dynamics_command(
         "masking.p_random": p_random,
     }
     found = dynamics(
-        training.RunConfig.of(gather(None, world, [])),
+        World.of(gather(None, world, [])),
         attention_dim=attention_dim,
         init_scale=init_scale,
         loss=loss,

@@ -51,7 +51,7 @@ def option(text: str, panel: str, *names: str, **more: Any) -> Any:
 
 
 def out_option(text: str) -> Any:
-    """--out, checked before anything else is done: whether a folder can be made there and written to."""
+    """--out, checked before anything else: can a folder be made there and written to?"""
     return option(text, OUTPUT, "--out", "-o", callback=lambda out: out if out is None else check_out(out))
 
 
@@ -155,7 +155,6 @@ KeptWords = Annotated[
 
 
 def world_of(folder: Path | None, words: int | None) -> "language.TopicWorld | None":
-    """The world of a folder of topics, where one is named."""
     refuse((words is not None and folder is None, "--words says how many words of --world-from are kept; give both"))
     if folder is None:
         return None

@@ -8,7 +8,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from topicscope import pages, paper
+from topicscope import laws, pages, paper
 from topicscope.cli import consoles
 from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
@@ -17,7 +17,6 @@ COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow"
 
 
 def matching_ids(incomplete: str) -> list[str]:
-    """For the shell: the ids that begin so."""
     return [name for name in paper.EXPERIMENTS if name.startswith(incomplete)]
 
 
@@ -95,7 +94,7 @@ def reproduce(
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    words = consoles.coloured(paper.verdict_name(name, outcome.verdict), COLOURS[outcome.verdict])
+    words = consoles.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
 
 
@@ -129,24 +128,32 @@ def print_table(reproduction: "paper.Reproduction") -> None:
     for name, outcome in reproduction.outcomes.items():
         sign = "*" if reproduction.sizes(name) else ""
         number = reproduction.compared(name)
-        verdict = Text(paper.verdict_name(name, outcome.verdict) + sign, style=COLOURS[outcome.verdict])
+        verdict = Text(paper.EXPERIMENTS[name].verdict_name(outcome.verdict) + sign, style=COLOURS[outcome.verdict])
         table.add_row(name, verdict, number.name, number.paper, number.ours)
     consoles.results().print(table)
     claims = [paper.EXPERIMENTS[name].claim for name in reproduction.outcomes]
     lines = [f"Claim: {claims[0]}"] if len(claims) == 1 else []
     lines += ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
-    if any(paper.verdict_name(name, o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
+    if any(paper.EXPERIMENTS[name].verdict_name(o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
         lines.append("'as predicted', 'not as predicted': the claim is this project's, not the paper's")
     if any(map(reproduction.sizes, reproduction.outcomes)):
         lines.append("* the pattern is reproduced, but our number is more than 10% away from the paper's; see below")
     consoles.print_lines(lines)
 
 
-def list_(as_json: AsJson = False) -> int:
-    """List the experiments: id, claim, rough cost.
+def list_(
+    what: Annotated[
+        Literal["experiments", "laws"],
+        typer.Argument(help="experiments: of the paper. laws: what theory predicts of which runs."),
+    ] = "experiments",
+    as_json: AsJson = False,
+) -> int:
+    """List the experiments (id, claim, rough cost), or the laws (what they cover, status, error, where derived).
 
-    Example: [bold]topicscope list[/bold]
+    Example: [bold]topicscope list laws[/bold]
     """
+    if what == "laws":
+        return list_laws(as_json)
     experiments = paper.EXPERIMENTS.values()
     if as_json:
         print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
@@ -154,5 +161,19 @@ def list_(as_json: AsJson = False) -> int:
     table = consoles.table("id", Column("claim", ratio=1), "about (s)")
     for e in experiments:
         table.add_row(e.id, e.claim, str(e.seconds))
+    consoles.results().print(table)
+    return 0
+
+
+def list_laws(as_json: bool) -> int:
+    """The table of laws, which decides where a prediction is drawn or printed."""
+    rows = [law.as_dict() for law in laws.LAWS.values()]
+    if as_json:
+        print(json.dumps(rows))
+        return 0
+    table = consoles.table("law", Column("covers", ratio=2), "status", Column("error", ratio=1), "derived in (docs)")
+    for law in laws.LAWS.values():
+        covers = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
+        table.add_row(law.name, covers, law.status, law.error, law.derived, end_section=True)
     consoles.results().print(table)
     return 0

@@ -78,7 +78,6 @@ def show(
 
 
 def settings_of(folder: Path) -> dict[str, Any] | None:
-    """What config.yaml holds; a sweep has none."""
     path = folder / protocol.CONFIG
     return load_settings(path, own=True) if path.is_file() else None
 

@@ -122,7 +122,6 @@ def command(
 
 
 def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
-    """What the grid would cost, from short trials."""
     rows = sweeps.Sweep.of(grid, folder, fresh=True).rows
     missing = {row["point"] for row in rows if row["state"] == "missing"}
     axes = {name: len(values) for name, values in grid.axes.items()}

@@ -160,7 +160,6 @@ def options_of(*without: str, **own: Any) -> dict[str, Option]:
 
 
 def config_from(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
-    """The configuration that the options, `--set` and a file make."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
     flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
     usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
@@ -168,7 +167,6 @@ def config_from(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
 
 
 def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
-    """What `work` makes of the settings, on the engine that was chosen."""
     if values["engine"] != "serial":
         language.check_inputs(settings)  # before processes are started; the command itself checks them as well
     engine = chosen_engine(

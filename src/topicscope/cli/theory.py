@@ -117,7 +117,6 @@ def command(
 
 
 def emit(payload: dict[str, Any], as_json: bool, lines: list[Any]) -> int:
-    """JSON alone, or the lines for a person."""
     if as_json:
         consoles.print_json(payload)
     else:

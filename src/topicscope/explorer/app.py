@@ -62,7 +62,7 @@ def plain_query(request: Request) -> dict[str, str]:
 
 
 def whole_number(text: str | None) -> int | None:
-    """Of a query; None where it is not given."""
+    """A number in a query; None if there is none."""
     if text is None or text == "":
         return None
     refuse((not text.isdecimal() or len(text) > 12, "expected a whole number"))
@@ -86,7 +86,9 @@ class Explorer:
         answers: dict[str, Callable[[Request], Any]] = {
             "/": partial(self.page, "start"),
             **{f"/{room}": partial(self.page, room) for room in ROOMS},
-            "/plotly.js": plotly_js,
+            "/plotly.js": lambda _: Response(
+                get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"}
+            ),
             "/api/folders": self.folders,
             "/api/question": lambda _: theory_room.Question().as_dict(),  # what the controls say at first
             "/api/theory/{name}": lambda request: self.answer(request.path_params["name"], plain_query(request)),
@@ -95,13 +97,17 @@ class Explorer:
             "/api/maps/{id}/curves": self.map_curves,
             "/api/maps/{id}/predicted": lambda request: results_rooms.prediction(self.place(request)).as_dict(),
             "/api/presets": presets,
-            "/api/live/{id}/step/{step:int}": self.live_step,
+            "/api/live/{id}/step/{step:int}": lambda request: self.live.matrices_at(
+                self.place(request), request.path_params["step"]
+            ),
             "/api/keep/{kind}": self.kept_page,
             "/api/keep/{kind}/{figure}.{format}": self.kept_figure,
             "/api/models/{id}": self.model,
             "/api/models/{id}/word": self.word,
             "/api/time/{id}": self.steps,
-            "/api/time/{id}/step/{step:int}": self.moment,
+            "/api/time/{id}/step/{step:int}": lambda request: results_rooms.time_view(
+                self.place(request), request.path_params["step"]
+            ).fragment(),
             "/api/paper": self.claims,
             "/api/paper/run/{id}": lambda request: self.paper.state(request.path_params["id"]),
         }
@@ -140,12 +146,10 @@ class Explorer:
         return [place.as_dict() | {"state": self.runs.state_of(place)} for place in self.workspace.places()]
 
     def map_fragment(self, request: Request) -> str:
-        """All points of a sweep, without their curves, and what the query has chosen of them."""
         sweep = self.sweep(request)
         return pages.map_html(pages.point_map(sweep), results_rooms.chosen(sweep, plain_query(request)))
 
     def map_curves(self, request: Request) -> dict[str, dict[str, str]]:
-        """The curves of some points, by their numbers."""
         asked = map(whole_number, plain_query(request).get("rows", "").split(","))
         rows = [number for number in asked if number is not None]
         sweep = self.sweep(request)
@@ -178,9 +182,6 @@ class Explorer:
         runs = list(dict.fromkeys(request.query_params.getlist("id")))
         return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
-    def live_step(self, request: Request) -> str:
-        return self.live.at_step(self.place(request), request.path_params["step"]).fragment()
-
     def model(self, request: Request) -> dict[str, Any]:
         """A folder's sections; of a probe also its models, and of one of them alone."""
         query, place = plain_query(request), self.place(request)
@@ -198,9 +199,6 @@ class Explorer:
         saved = results_rooms.saved_steps(self.place(request))
         return {"steps": saved.steps, "note": saved.note}
 
-    def moment(self, request: Request) -> str:
-        return results_rooms.time_view(self.place(request), request.path_params["step"]).fragment()
-
     def claims(self, request: Request) -> dict[str, Any]:
         folder = plain_query(request).get("id", "")
         return self.paper.claims(self.workspace.find(folder) if folder else None)
@@ -212,7 +210,6 @@ class Explorer:
         return self.paper.run(name, self.workspace.find(folder) if folder else None)
 
     def kept_page(self, request: Request) -> Response:
-        """The view as one file to keep."""
         kind = request.path_params["kind"]
         headers = {"content-disposition": f'attachment; filename="topicscope-{kind}.html"'}
         return HTMLResponse(self.view(kind, plain_query(request)).page(), headers=headers)
@@ -225,7 +222,6 @@ class Explorer:
         return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
 
     def view(self, kind: str, query: Mapping[str, str]) -> View:
-        """What a room shows, to be kept."""
         if kind == "theory":
             return theory_room.whole_view(theory_room.question(query))
         if kind == "maps":
@@ -249,7 +245,6 @@ def theory_part(request: Request) -> str:
 
 
 def presets(request: Request) -> dict[str, dict[str, Any]]:
-    """Settings by the paper's names; and those of a question of theory, where the query has one."""
     given = {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in PRESETS.items()}
     if asked := plain_query(request):
         settings = flat(theory_room.question(asked).run)
@@ -261,11 +256,6 @@ def presets(request: Request) -> dict[str, dict[str, Any]]:
 def style_marks() -> list[str]:
     """Ids of the style elements that plotly would make for maps of the world, which are not drawn here."""
     return re.findall(r'getElementById\("([0-9a-f]{64})"\)', get_plotlyjs())
-
-
-def plotly_js(_: Request) -> Response:
-    """The library that draws, as the plotly package brings it. A browser may keep it for a day."""
-    return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
 async def refused(request: Request, error: Exception) -> Response:

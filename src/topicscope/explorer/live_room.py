@@ -34,7 +34,7 @@ ONE_AT_A_TIME = threading.Semaphore()
 
 
 class LiveFloors:
-    """`found` is empty until they are known, and stays so where there are none."""
+    """`found` stays empty until the floors are known, and for good if there are none."""
 
     def __init__(self, config: training.RunConfig) -> None:
         self.config = config
@@ -66,7 +66,7 @@ class Watch:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def look(self, state: str) -> dict[str, Any]:
-        """One at a time: two browsers that look at the same run would read its new lines twice."""
+        """A lock keeps two browsers that watch one run from reading its new lines twice."""
         self.seen = time.monotonic()
         with self.lock:
             self.run.update()
@@ -101,8 +101,6 @@ class Watch:
 
 
 class LiveRoom:
-    """The watched runs of a server."""
-
     def __init__(self, runs: Runs) -> None:
         self.runs, self.workspace = runs, runs.workspace
         self.watches: dict[str, Watch] = {}
@@ -121,16 +119,13 @@ class LiveRoom:
                     del self.watches[min(self.watches, key=lambda name: self.watches[name].seen)]
             return watch
 
-    def forget(self, identity: str) -> None:
-        with self.lock:
-            self.watches.pop(identity, None)
-
     def state(self, identity: str, known: dict[str, str]) -> dict[str, Any]:
         """What is new of a run, for a browser that has `known` already."""
         try:
             place = self.workspace.find(identity)
         except InputError:
-            self.forget(identity)
+            with self.lock:
+                self.watches.pop(identity, None)
             if self.runs.is_starting(identity):
                 return {"state": "starting"}
             said = self.runs.last_words_of(identity)
@@ -186,14 +181,12 @@ class LiveRoom:
         except (InputError, OSError) as error:  # a file that is just being replaced, a disk that fails
             return {"state": "unreadable", "why": str(error)}
 
-    def at_step(self, place: Place, step: int) -> View:
-        """The matrices of a snapshot."""
+    def matrices_at(self, place: Place, step: int) -> str:
         watch = self.watch(place)
         with watch.lock:
-            return View("Matrices", pages.live_matrices(watch.run_at(step)))
+            return View("", pages.live_matrices(watch.run_at(step))).fragment()
 
     def kept(self, place: Place, step: int | None = None) -> View:
-        """What the room shows of a run, to be kept: up to now, with the matrices of a step or the newest ones."""
         watch = self.watch(place)
         with watch.lock:
             watch.run.update()

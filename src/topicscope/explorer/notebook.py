@@ -32,7 +32,6 @@ class TheoryBench(pages.NotebookView):
 
     @property
     def config(self) -> training.RunConfig:
-        """A run of the setting that the sliders show."""
         return training.RunConfig.of(self.question.run)
 
     def answer(self, name: str, details: Mapping[str, Any]) -> Any:

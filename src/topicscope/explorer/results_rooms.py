@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from topicscope import pages, training
+from topicscope import laws, pages, training
 from topicscope.explorer.views import View, folder_view, read_again
 from topicscope.explorer.workspace import Place, Workspace, place_of, written
 from topicscope.ground import InputError, load_settings, one_line, read_about, refuse, shown
@@ -34,7 +34,7 @@ class Fitted:
 
 
 def models_view(place: Place, model: int | None = None) -> View:
-    """What the page of the folder has, with the fitted topics of a probe. `model`: one of a probe's, by its number."""
+    """What the page of the folder has, with the fitted topics of a probe; `model`: the number of one of its models."""
     if place.kind != "probe":
         return folder_view(place)
     probe, name = read_again(place), model_of(place, model)
@@ -45,7 +45,6 @@ def models_view(place: Place, model: int | None = None) -> View:
 
 
 def model_of(place: Place, number: int | None) -> str | None:
-    """The name of one of a probe's models; None where all are asked for."""
     names = list(read_again(place).models) if place.kind == "probe" else []
     refuse((number is not None and not 0 <= number < len(names), "there is no such model in this folder"))
     return None if number is None else names[number]
@@ -71,7 +70,6 @@ def topic_sections(place: Place, model: str | None) -> list[pages.Section]:
 
 
 def named(section: pages.Section, models: str, number: int) -> pages.Section:
-    """The same section with the names of its models; figures of several models have different names."""
     drawn = [
         replace(figure, name=f"{figure.name}-{number}", title=f"{models}: {figure.title}") for figure in section.figures
     ]
@@ -79,7 +77,7 @@ def named(section: pages.Section, models: str, number: int) -> pages.Section:
 
 
 def fitted(place: Place, model: str | None = None) -> list[Fitted]:
-    """Topics of a folder: itself, or those that a probe has inside, of one model or of all. Links are not followed."""
+    """The topics that a folder is, or that a probe has inside, for one model or all. Links are not followed."""
     if place.kind == "topics":
         return [Fitted(read_again(place), {})]
     if place.kind != "probe":
@@ -146,7 +144,7 @@ NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be follo
 
 @dataclass(frozen=True)
 class SavedSteps:
-    """What a folder has of its steps. `note`: what it does not have."""
+    """The steps that a folder has saved; `note` says what it lacks."""
 
     kind: str
     steps: list[int]
@@ -166,7 +164,7 @@ class SavedSteps:
 
 
 def saved_steps(place: Place) -> SavedSteps:
-    """Read once; kept until the folder is written anew, a snapshot is added, or others are asked for."""
+    """Kept until the folder is written anew, a snapshot is added, or other folders are asked for."""
     kept = len(training.WatchedRun(place.path).snapshot_steps()) if place.kind == "train" and is_one(place) else 0
     return _saved_steps(place, written(place.path), kept)
 
@@ -210,14 +208,12 @@ def saved_run_steps(place: Place) -> SavedSteps:
 
 
 def some_steps(count: int) -> list[int]:
-    """Of the steps 0 to count - 1 some, closer together at the start, where most happens."""
     if count < 2:
         return [0]
     return [0, *np.unique(np.geomspace(1, count - 1, MOST_STEPS).round().astype(int)).tolist()]
 
 
 def time_view(place: Place, step: int | None = None) -> View:
-    """At a step; at the last one where none is given."""
     saved = saved_steps(place)
     note = [saved.note] if saved.note else []
     chosen = saved.steps[-1] if step is None else step
@@ -261,14 +257,14 @@ class Prediction:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
-                self.rows = [dict(one.as_dict()) for one in training.predicted_phases(configs, progress=progress)]
+                self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
             except NobodyAsksError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it
                 self.trouble = f"it failed: {one_line(error)}"
 
     def as_dict(self) -> dict[str, Any]:
-        """How far it is, and what is known. What was given up is begun anew."""
+        """How far the work is, and what is known. Work that was given up begins again."""
         refuse((self.trouble, self.trouble))
         with self.lock:
             self.asked = time.monotonic()
@@ -279,7 +275,7 @@ class Prediction:
 
 
 def prediction(place: Place) -> Prediction:
-    """Begun when it is asked for first; kept until the folder is written anew, or others are asked for."""
+    """Begun at the first request; kept until the folder is written anew, or other folders are asked for."""
     return _prediction(place, written(place.path))
 
 

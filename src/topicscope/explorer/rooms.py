@@ -129,7 +129,6 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def first_things() -> list[tuple[str, str, str]]:
-    """Three things to do with what ships: title, what happens, where."""
     return [
         (
             "Change an assumption",

@@ -35,8 +35,6 @@ LIVE_SNAPSHOTS = 60  # steps whose weights are kept, where the user says nothing
 
 
 class Runs:
-    """Starts, pauses and resumes runs in a workspace."""
-
     def __init__(self, workspace: Workspace, *, read_only: bool = False) -> None:
         self.workspace, self.read_only = workspace, read_only
         self.processes: dict[str, subprocess.Popen[bytes]] = {}  # by the folder's id; those of this server
@@ -69,7 +67,6 @@ class Runs:
         training.ask_to_pause(place.path)
 
     def stop(self, place: Place) -> None:
-        """For good, with the results of the steps so far."""
         self.check_allowed()
         check_running(place)
         training.ask_to_stop(place.path)
@@ -89,7 +86,6 @@ class Runs:
         )
 
     def new_folder(self, name: str) -> Path:
-        """A folder that is not there yet: the name with a number behind it."""
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
         taken = there | {path.name for path in self.started.values()}  # what has just been started has no folder yet
@@ -97,7 +93,6 @@ class Runs:
         return self.workspace.home / f"{plain}-{number}"
 
     def log_of(self, folder: Path) -> Path:
-        """What the processes print that servers of this workspace start for a folder."""
         return self.own / f"{folder.name}-{identity(folder)}.log"
 
     def spawn(self, folder: Path, *options: str, command: str = "train") -> None:
@@ -118,7 +113,6 @@ class Runs:
         return process is not None and process.poll() is None
 
     def last_words_of(self, identity: str) -> str:
-        """Of a run that this server started, and that left no folder."""
         return self.last_words(self.started[identity]) if identity in self.started else ""
 
     def last_words(self, folder: Path) -> str:
@@ -128,7 +122,7 @@ class Runs:
         return ends[-1].removesuffix(INSIST)[:500] if ends else ""
 
     def why_interrupted(self, place: Place) -> str:
-        """What ended a run that can be resumed: by its own words, or by what can be seen from here."""
+        """What ended a run that can be resumed: its own words, or what can be seen from here."""
         words = self.last_words(place.path)
         if words and written(self.log_of(place.path)) >= written(place.path / METRICS):  # else it has gone on since
             return words
@@ -136,17 +130,15 @@ class Runs:
         return FULL if free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
     def state_of(self, place: Place) -> str:
-        """As the place says; of a run that was interrupted by its user's wish 'paused'."""
+        """'paused' for a run that its user interrupted; otherwise what the place says."""
         wished = place.state == "interrupted" and self.why_interrupted(place).startswith(PAUSED)
         return "paused" if wished else place.state
 
     def last_line(self, folder: Path) -> str:
-        """What a process printed last about its progress."""
         lines = [line.strip() for line in self.printed(folder) if line.strip() and line[0] not in "{} "]
         return lines[-1].removeprefix(PRINTED)[:300] if lines else ""
 
     def printed(self, folder: Path) -> list[str]:
-        """The last lines of a log."""
         try:
             with self.log_of(folder).open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - END_OF_LOG))
@@ -174,7 +166,6 @@ def check_running(place: Place) -> None:
 
 
 def settings_of(lines: str) -> dict[str, str]:
-    """Settings by name, from a text that has NAME=VALUE in each line."""
     settings = {}
     for line in filter(None, map(str.strip, lines.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
@@ -207,13 +198,11 @@ ANEW = "reproduce"  # how new folders begin
 
 
 def paper_view(place: Place) -> View:
-    """What a folder holds by now, also while it is written."""
     found = paper.outcomes_so_far(place.path)
     return View(f"topicscope reproduce: {shown(place.name)}", found.sections(), found.intro(), place.path / "figures")
 
 
 def claims_of(seconds: Mapping[str, float]) -> list[dict[str, Any]]:
-    """By id: what is claimed, and about how long it takes to measure."""
     return [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": took} for name, took in seconds.items()]
 
 
@@ -224,7 +213,7 @@ class PaperRoom:
         self.runs = runs
 
     def claims(self, place: Place | None) -> dict[str, Any]:
-        """The sections of a folder, and the claims that it lacks; of no folder all claims."""
+        """The sections of a folder and the claims that it lacks; without a folder, all claims."""
         if place is None:
             every = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
             return {"html": "", "intro": [], "missing": claims_of(every), "running": False}
@@ -234,7 +223,6 @@ class PaperRoom:
         return {"html": view.fragment(), "intro": view.intro, "missing": claims_of(lacking), "running": running}
 
     def run(self, name: str, place: Place | None) -> dict[str, str]:
-        """Start one claim, in this folder or in a new one of the workspace."""
         (experiment,) = paper.chosen([name])
         options = ["--yes", "--engine", "serial"]  # one claim: no workers to start
         if place is not None:
@@ -251,11 +239,10 @@ class PaperRoom:
         return {"id": identity(folder), "name": folder.name}
 
     def is_running(self, place: Place) -> bool:
-        """Also what another server has started, or a command."""
         return self.runs.is_starting(place.id) or place.state == "running"
 
     def state(self, name: str) -> dict[str, Any]:
-        """Of what runs in a folder: whether it goes on, and the last line that it printed."""
+        """Whether an experiment still runs in a folder, and the last line that it printed."""
         if self.runs.is_starting(name):  # it may have no folder yet
             return {"running": True, "said": self.runs.last_line(self.runs.started[name])}
         try:

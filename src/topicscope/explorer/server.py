@@ -177,7 +177,8 @@ class Guard:
             return
         headers = Headers(scope=scope)
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
-        given = (asked, headers.get("authorization", "").removeprefix("Bearer "), self.cookie_of(headers))
+        cookie = cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
+        given = (asked, headers.get("authorization", "").removeprefix("Bearer "), cookie)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -191,14 +192,10 @@ class Guard:
         refusal = self.refusal(scope["method"], headers, any(map(self.is_token, given)))
         await (self.app if refusal is None else refusal)(scope, receive, answer)
 
-    def cookie_of(self, headers: Headers) -> str:
-        return cookie_parser(headers.get("cookie", "")).get(self.cookie, "")
-
     def is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def refusal(self, method: str, headers: Headers, known: bool) -> PlainTextResponse | None:
-        """Why a request is not answered; None where it is."""
         origin = headers.get("origin")
         if headers.get("host", "") not in self.hosts:
             return PlainTextResponse("This server does not answer to that name.", 421)
@@ -216,13 +213,12 @@ class Guard:
 
 
 class Addresses:
-    """Those of a workspace; `folder` is its own one for what the explorer notes down."""
+    """The addresses that are noted in `folder`, the explorer's own one in a workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def ports(self) -> list[int]:
-        """Of servers that go on or were killed, the newest first."""
         with contextlib.suppress(OSError):
             with os.scandir(self.folder) as inside:
                 found = [entry for entry in inside if re.fullmatch(rf"{PORT_FILE}\d{{1,5}}", entry.name, re.ASCII)]
@@ -231,7 +227,7 @@ class Addresses:
         return []
 
     def token(self, port: int) -> str | None:
-        """Of a server that was killed on this port; None where there is none that can be believed."""
+        """The token of a server that was killed on this port, unless its file was changed."""
         with contextlib.suppress(OSError, UnicodeDecodeError):
             number = os.open(self.folder / f"{PORT_FILE}{port}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             with open(number) as stream:
@@ -243,7 +239,7 @@ class Addresses:
 
     @contextlib.contextmanager
     def kept(self, port: int, token: str) -> Iterator[None]:
-        """Keep them as long as this lasts, or for good where it is killed. A full disk is no reason not to serve."""
+        """Keep an address as long as this lasts, or for good after a kill. A full disk is no reason not to serve."""
         path = self.folder / f"{PORT_FILE}{port}"
         missing = [place for place in (self.folder, *self.folder.parents) if not place.exists()]
         with contextlib.suppress(OSError):

@@ -26,6 +26,7 @@ from topicscope.ground import (
     require,
     section,
 )
+from topicscope.world import World
 
 if TYPE_CHECKING:
     from topicscope.explorer.notebook import TheoryBench
@@ -73,7 +74,6 @@ class Question(Config):
 
     @property
     def world(self) -> dict[str, Any]:
-        """Topics, documents and masking, by the names that a run's config has."""
         of_prior: dict[str, dict[str, Any]] = {
             "fixed": {"topics_per_document": self.topics_per_document},
             "dirichlet": {"alpha": self.alpha},
@@ -115,7 +115,6 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        """The paper's setting; InputError where the world is another one."""
         if self.beyond_the_paper:
             raise InputError(self.beyond_the_paper)
         return theory.Setting.of(
@@ -129,7 +128,7 @@ class Question(Config):
 
 
 def question(query: Mapping[str, str]) -> Question:
-    """From the text of a query: values as YAML reads them, but for `length`, which may be a range."""
+    """A question from the text of a query. YAML reads the values, except `length`, which may be a range."""
     return Question.of({name: text if name == "length" else parsed(text) for name, text in query.items()})
 
 
@@ -138,7 +137,7 @@ LENGTH = {"type": "integer", "minimum": 1, "maximum": 10**7, "word": "infinite"}
 
 @cache
 def limits() -> dict[str, dict[str, Any]]:
-    """By setting: what its box may hold, as JSON Schema says it, and in words (`expected`)."""
+    """What the box of each setting may hold, as JSON Schema says it, and in words (`expected`)."""
     found: dict[str, dict[str, Any]] = {}
     for name, schema in TypeAdapter(Question).json_schema()["properties"].items():
         kind = next((one for one in schema.get("anyOf", [schema]) if one["type"] in ("integer", "number")), None)
@@ -151,7 +150,6 @@ def limits() -> dict[str, dict[str, Any]]:
 
 
 def in_words(bounds: Mapping[str, Any]) -> str:
-    """A whole number from 1 to 1,000, a number above 0 and at most 10, ..."""
     kind = "a whole number" if bounds["type"] == "integer" else "a number"
     numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
     if "minimum" in numbers and "maximum" in numbers:
@@ -163,7 +161,6 @@ def in_words(bounds: Mapping[str, Any]) -> str:
 
 
 def length_of(text: str) -> Any:
-    """A number, LOW-HIGH, or infinite."""
     low, dash, high = text.partition("-")
     if dash and low.strip().isdigit() and high.strip().isdigit():
         return [int(low), int(high)]
@@ -171,8 +168,7 @@ def length_of(text: str) -> Any:
 
 
 def value_part(asked: Question) -> list[pages.Section]:
-    """W* beside its limit and Theorem 2, and the modes in which it is learnt."""
-    best = theory.optimum(training.RunConfig.of(asked.world))
+    best = theory.optimum(World.of(asked.world))
     (first,) = best.sections()
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
@@ -184,7 +180,6 @@ FOR_THESE_TOPICS = (
 
 
 def theorem_part(asked: Question) -> list[pages.Section]:
-    """The sentence of each theorem of the first stage, with its numbers."""
     if asked.beyond_the_paper:
         return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
@@ -228,7 +223,6 @@ INFINITE_ONLY = (
 
 
 def dynamics_part(asked: Question) -> list[pages.Section]:
-    """When value, then key and query are learnt."""
     (first,) = predicted(asked).sections()
     note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
     return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
@@ -238,9 +232,8 @@ def dynamics_part(asked: Question) -> list[pages.Section]:
 def predicted(asked: Question) -> theory.Dynamics:
     """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
-    infinite = {**asked.world, "documents": {**asked.world["documents"], "length": "infinite"}}
     return theory.dynamics(
-        training.RunConfig.of(infinite),
+        World.of(asked.world).endless(),
         attention_dim=asked.attention_dim,
         init_scale=asked.init_scale,
         loss=asked.loss,
@@ -250,7 +243,7 @@ def predicted(asked: Question) -> theory.Dynamics:
 
 
 def steps_to_learn_topics(asked: Question) -> int:
-    """Steps in which W_V learns topics, to two digits and within bounds; as many as usual where it is not known."""
+    """Steps in which W_V learns topics, to two digits and within bounds; the usual number if it is not known."""
     try:
         found = predicted(asked)
     except InputError:
@@ -277,7 +270,7 @@ PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
 
 @lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
-    """One part; where theory does not cover the question, the reason in its place."""
+    """One part, or the reason why theory does not cover the question."""
     title, make = PARTS[name]
     try:
         return View(title, make(asked))
@@ -286,7 +279,6 @@ def part_view(name: str, asked: Question) -> View:
 
 
 def whole_view(asked: Question) -> View:
-    """All parts, as they are saved."""
     given = {name: value for name, value in asked.as_dict().items() if value is not None}
     settings = ", ".join(f"{name} {value}" for name, value in given.items())
     sections = [section for name in PARTS for section in part_view(name, asked).sections]

@@ -30,7 +30,6 @@ class View:
         return pages.sections_html(self.sections, start, self.pictures)
 
     def page(self) -> str:
-        """One file that opens from disk."""
         return pages.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
 
     def figure(self, name: str) -> pages.Figure:
@@ -40,11 +39,7 @@ class View:
         return found[0]
 
     def file(self, name: str, form: str) -> tuple[str, bytes]:
-        """A figure as PNG or SVG, or its numbers: a CSV file, or an archive with one for each of several panels.
-
-        Returns:
-            The name of the file and what is in it.
-        """
+        """The name and content of a file: a figure as PNG or SVG, or its numbers as CSV (zipped for several panels)."""
         figure = self.figure(name)
         if form != "csv":
             return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
@@ -65,7 +60,7 @@ def folder_view(place: Place) -> View:
 
 
 def read_again(place: Place) -> Any:
-    """What a folder holds. It is kept until the folder is written anew, or others are asked for."""
+    """What a folder holds, kept until the folder is written anew, or other folders are asked for."""
     return _result(place, written(place.path))
 
 

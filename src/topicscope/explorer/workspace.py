@@ -50,7 +50,6 @@ class Workspace:
         self._known: dict[str, tuple[Path, Path, Path | None]] = {}  # by id: root, folder, and that of the whole
 
     def places(self) -> list[Place]:
-        """All folders that are there now, the newest first."""
         found, known = {}, {}
         for root in self.roots:
             for place, whole in self._below(root):
@@ -60,7 +59,6 @@ class Workspace:
         return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
 
     def _below(self, root: Path) -> Iterator[tuple[Place, Path | None]]:
-        """Folders, and the folder of the whole where one is of several runs."""
         waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
         seen = 0
         while waiting and seen < MOST_FOLDERS:
@@ -86,7 +84,7 @@ class Workspace:
         return place
 
     def _again(self, identity: str) -> Place | None:
-        """A folder that was found before; None where it is not there any more, or a link has taken its place."""
+        """A folder that was listed before; None if it has gone, or a link has taken its place."""
         if identity not in (known := self._known):
             return None
         root, folder, whole = known[identity]
@@ -102,7 +100,7 @@ def identity(path: Path) -> str:
 
 
 def has_links(folder: Path, *, deeper: bool = True) -> bool:
-    """In a folder or its folders. Topicscope writes none; what is behind one was not named, and may be anything."""
+    """Topicscope writes no links; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
         entries = list(inside)
     if any(entry.is_symlink() for entry in entries):
@@ -147,12 +145,12 @@ def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
 
 
 def member(place: Place, whole: Place) -> Place:
-    """One of several runs. As long as they are trained, its state is that of the whole."""
+    """One of several runs. While they are trained, its state is that of the whole."""
     return replace(place, together=True, state=whole.state if place.state == "interrupted" else place.state)
 
 
 def written(path: Path) -> float:
-    """When a file was written last, or what a folder says about itself; 0 where it is not there."""
+    """When a file, or about.json of a folder, was written last; 0 if it is not there."""
     try:
         return (path / folders.ABOUT if path.is_dir() else path).stat().st_mtime
     except OSError:

@@ -36,24 +36,25 @@ from topicscope.reading import read
 from topicscope.sweeps import Sweep
 from topicscope.training import Run
 
+Curves = Mapping[str, np.ndarray]  # by measure, 'step' among them
+
+# TensorBoard's event files are TFRecords, each around one `Event` in protobuf's wire format. They are written here:
+# TensorBoard's own writer brings 57 MB of gRPC and web server, and puts the time of day into the file. Here the same
+# curves give the same bytes.
 POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
 MASK = 0xA282EAD8  # added to a rotated checksum, so that checksums of data that hold checksums are sound
 VERSION = b"brain.Event:2"
-VARINT, LENGTH, FIXED32 = 0, 2, 5  # protobuf's wire types
-STEP, FILE_VERSION, SUMMARY = 2, 3, 5  # fields of Event
-VALUE, TAG, SIMPLE_VALUE = 1, 1, 2  # the field of Summary, and those of its values
+STEP, FILE_VERSION, SUMMARY = b"\x10", b"\x1a", b"\x2a"  # keys of Event: number of the field << 3 | wire type
+VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"  # the key of Summary, and those of its values
 
 
-def _checksum_table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
-        table.append(byte)
-    return table
+def shifted(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
+    return byte
 
 
-TABLE = _checksum_table()
+CHECKSUMS = [shifted(byte) for byte in range(256)]
 
 
 def checksum(data: bytes) -> int:
@@ -64,18 +65,15 @@ def checksum(data: bytes) -> int:
     """
     crc = 0xFFFFFFFF
     for byte in data:
-        crc = TABLE[(crc ^ byte) & 0xFF] ^ crc >> 8
+        crc = CHECKSUMS[(crc ^ byte) & 0xFF] ^ crc >> 8
     return crc ^ 0xFFFFFFFF
 
 
-def masked(crc: int) -> bytes:
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
-
-
 def record(data: bytes) -> bytes:
-    """The length, the data, and a checksum of each."""
-    length = struct.pack("<Q", len(data))
-    return length + masked(checksum(length)) + data + masked(checksum(data))
+    """The length, the data, and a masked checksum of each."""
+    parts = struct.pack("<Q", len(data)), data
+    checksums = [struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF) for crc in map(checksum, parts)]
+    return parts[0] + checksums[0] + parts[1] + checksums[1]
 
 
 def varint(number: int) -> bytes:
@@ -91,28 +89,28 @@ def varint(number: int) -> bytes:
     return bytes([*groups, number])
 
 
-def part(field: int, data: bytes) -> bytes:
-    """A field of text, of bytes, or of another message."""
-    return varint(field << 3 | LENGTH) + varint(len(data)) + data
+def field(key: bytes, data: bytes) -> bytes:
+    return key + varint(len(data)) + data
 
 
-def event_file(curves: Mapping[str, np.ndarray]) -> bytes:
-    """Make TensorBoard's event file of the curves of a run: one event per step."""
-    steps = curves["step"].astype(int)
-    figures = {name: values for name, values in curves.items() if name != "step"}
-    tags = [part(TAG, tag(name).encode()) + varint(SIMPLE_VALUE << 3 | FIXED32) for name in figures]
-    columns = [np.asarray(values, dtype="<f4") for values in figures.values()]
-    records = [record(part(FILE_VERSION, VERSION))]
-    for row, step in enumerate(steps.tolist()):
-        here = [name + column[row].tobytes() for name, column in zip(tags, columns, strict=True) if _there(column[row])]
-        if here:
-            summary = b"".join(part(VALUE, value) for value in here)
-            records.append(record(varint(STEP << 3 | VARINT) + varint(step) + part(SUMMARY, summary)))
+def event_file(curves: Curves) -> bytes:
+    """TensorBoard's event file of the curves of a run: one event per step, values as float32.
+
+    >>> content = event_file({"step": np.array([0, 1]), "dev_loss": np.array([np.nan, 0.5])})
+    >>> content.count(b"loss/dev"), np.float32(0.5).tobytes() in content  # nothing for the NaN at step 0
+    (1, True)
+    """
+    columns = [
+        (field(TAG, tag(name).encode()) + SIMPLE_VALUE, np.asarray(values, dtype="<f4"))
+        for name, values in curves.items()
+        if name != "step"
+    ]
+    records = [record(field(FILE_VERSION, VERSION))]
+    for row, step in enumerate(curves["step"].astype(int).tolist()):
+        values = [field(VALUE, name + column[row].tobytes()) for name, column in columns if np.isfinite(column[row])]
+        if values:
+            records.append(record(STEP + varint(step) + field(SUMMARY, b"".join(values))))
     return b"".join(records)
-
-
-def _there(value: np.float32) -> bool:
-    return bool(np.isfinite(value))
 
 
 def tag(name: str) -> str:
@@ -139,20 +137,21 @@ READING = (
 def model_card(
     name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
 ) -> str:
-    """Write the card of a model (README.md with metadata), from its training, its probe, or both."""
     task = task_of(config)
-    metadata: dict[str, Any] = {"library_name": "transformers", "tags": TAGS}
-    metadata |= {"pipeline_tag": task} if config else {}
-    metadata |= {"base_model": name} if on_hub else {}
+    known = {"pipeline_tag": task} if config else {}
+    base = {"base_model": name} if on_hub else {}
+    metadata = {"library_name": "transformers", "tags": TAGS, **known, **base}
+    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
     lines = [f"# {plain(short(name))}", ""]
     lines += [] if run is None else training_part(run)
     lines += [] if probe is None else verdict_part(probe)
     if not on_hub:
         loader = CLASSES.get(task, "AutoModel")
-        lines += ["## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""]
-        lines += [f'model = {loader}.from_pretrained("FOLDER")']
-        lines += ['tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""]
-    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+        lines += [
+            *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
+            f'model = {loader}.from_pretrained("FOLDER")',
+            *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
+        ]
     return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
 
 
@@ -223,7 +222,6 @@ def plain(text: str) -> str:
 
 
 LONGEST = 100  # characters of a sweep's axes in the name of a folder
-Curves = Mapping[str, np.ndarray]  # by figure, 'step' among them
 
 
 def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
@@ -236,28 +234,8 @@ def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
     elif isinstance(result, Sweep):
         for row, curves in zip(result.rows, result.curves(), strict=True):
             if row["state"] == "done" and "step" in curves:
-                yield place_of(row, list(result.grid.axes)), curves
-
-
-def place_of(row: Mapping[str, Any], axes: list[str]) -> str:
-    """A point's values on the axes as the name of a folder; a part of its own name makes it the only one.
-
-    >>> place_of({"point": "0123456789abcdef", "optimizer.lr": 0.1, "seed": 2}, ["optimizer.lr", "seed"])
-    'optimizer.lr=0.1,seed=2-012345'
-    """
-    text = ",".join(f"{name}={row[name]}" for name in axes)
-    return f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', text)[:LONGEST]}-{row['point'][:6]}"
-
-
-def all_curves(result: Any) -> list[tuple[str, Curves]]:
-    """The same as a list; InputError where there are none."""
-    found = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
-    if not found:
-        raise InputError(
-            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
-            "of them with points that are done; --to parquet accepts any"
-        )
-    return found
+                values = ",".join(f"{name}={row[name]}" for name in result.grid.axes)
+                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:LONGEST]}-{row['point'][:6]}", curves
 
 
 RECEIPT = "exported.json"  # in an exported folder: what it was made from, and its files
@@ -268,8 +246,6 @@ METADATA = b"topicscope"
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export wrote, and how to open it."""
-
     source: Path
     kind: str
     to: str
@@ -278,8 +254,7 @@ class Exported:
     notes: list[str]
 
     def as_dict(self) -> dict[str, Any]:
-        about = {"source": str(self.source), "kind": self.kind, "to": self.to, "out": str(self.out)}
-        return about | {"files": self.files, "notes": self.notes}
+        return vars(self) | {"source": str(self.source), "out": str(self.out)}
 
     def summary(self) -> list[str]:
         count = f" ({len(self.files)} files)" if len(self.files) > 1 else ""
@@ -328,18 +303,16 @@ def export(
         raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")
     if model is not None and to != "hf":
         raise InputError(f"model {model}: only --to hf exports one of several models; leave it out")
-    source, target = Path(folder), TARGETS[to]
-    result = read(source)
-    source = source if source.name else source.resolve()  # '.' has no name
-    place = source.with_name(source.name + target.ending) if out is None else Path(out)
-    check_place(place, source, target.is_file, force)
+    write, ending = TARGETS[to]
+    result = read(folder)
+    source = Path(folder) if Path(folder).name else Path(folder).resolve()  # '.' has no name
+    place = source.with_name(source.name + ending) if out is None else Path(out)
+    check_place(place, source, ending.startswith("."), force)
     with watched(progress) as shown_progress:
-        written = target.write(result, source, place, model, shown_progress)
-    return Exported(source, result.kind, to, place, *written)
+        return Exported(source, result.kind, to, place, *write(result, source, place, model, shown_progress))
 
 
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
-    """Raise InputError unless the export can be written there without loss."""
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
         raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
@@ -375,8 +348,12 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 
 def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
-    """One folder per run, as TensorBoard has it."""
-    runs = all_curves(result)
+    runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
+    if not runs:
+        raise InputError(
+            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
+            "of them with points that are done; --to parquet accepts any"
+        )
     with files.whole_folder(place) as folder:
         for number, (name, curves) in enumerate(runs):
             progress("writing curves", number, len(runs))
@@ -403,8 +380,7 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
     at = language.check_model(name)
     if at.local and run is None and Path(at.name).name == "model":
         run = trained_there(Path(at.name).parent)
-    config = language.model_config(Path(at.name)) if at.local else {}
-    notes = [f"Load it with from_pretrained({str(place)!r}) of transformers"]
+    config = language.read_model_files(Path(at.name))[0] if at.local else {}
     with files.whole_folder(place) as folder:
         for file in language.published_files(Path(at.name)) if at.local else []:
             progress(f"copying {file.name}")
@@ -412,14 +388,13 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
         title = source.resolve().name if isinstance(result, PretrainRun) else at.name
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
         names = write_receipt(folder, source, result, "hf")
-    if not at.local:
-        notes = [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
-    return names, notes
+    if at.local:
+        return names, [f"Load it with from_pretrained({str(place)!r}) of transformers"]
+    return names, [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
 
 
 def chosen_model(result: Any, source: Path, model: str | None) -> tuple[PretrainRun | None, Any, str]:
-    """The training, the probe and the place of the model to export."""
-    if isinstance(result, language.Probe):
+    if isinstance(result, Probe):
         names = {key: name for name, brief in result.models.items() for key in (brief, name)}
         if model is None and len(result.models) > 1:
             raise InputError(
@@ -440,7 +415,6 @@ def chosen_model(result: Any, source: Path, model: str | None) -> tuple[Pretrain
 
 
 def trained_there(folder: Path) -> PretrainRun | None:
-    """The finished run of `pretrain` whose folder holds the model that was probed."""
     try:
         run = read(folder)
     except InputError:
@@ -449,25 +423,16 @@ def trained_there(folder: Path) -> PretrainRun | None:
 
 
 def write_receipt(folder: Path, source: Path, result: Any, to: str) -> list[str]:
-    """The names of all files, the receipt last."""
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
-    version = folders.version_of("topicscope")
-    about = {"topicscope": version, "from": shown(source.resolve().name), "kind": result.kind, "to": to, "files": names}
-    files.write_json(folder / RECEIPT, about)
+    about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
+    files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})
     return [*names, RECEIPT]
 
 
-@dataclass(frozen=True)
-class Target:
-    """How a target is written, how the default name of its place ends, and whether that is a file."""
-
-    write: Callable[[Any, Path, Path, str | None, Progress], Written]
-    ending: str
-    is_file: bool = False
-
-
-TARGETS: Mapping[str, Target] = {
-    "tensorboard": Target(to_tensorboard, "-tensorboard"),
-    "parquet": Target(to_parquet, ".parquet", is_file=True),
-    "hf": Target(to_hf, "-hf"),
+Writer = Callable[[Any, Path, Path, str | None, Progress], Written]
+# how each target is written, and how the default name of its place ends; one with a suffix is a file
+TARGETS: Mapping[str, tuple[Writer, str]] = {
+    "tensorboard": (to_tensorboard, "-tensorboard"),
+    "parquet": (to_parquet, ".parquet"),
+    "hf": (to_hf, "-hf"),
 }

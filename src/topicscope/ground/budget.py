@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicscope.ground.checked import shown
-from topicscope.ground.config import Config
+from topicscope.ground.config import Config, flat
 from topicscope.ground.errors import InputError
 from topicscope.ground.progress import duration
-from topicscope.ground.settings import flat
 
 RESUME_NEEDS_OUT = "resume (--resume) needs out (--out), the folder of the run to continue"
 FORCE_NEEDS_OUT = "force (--force) replaces what is in a folder, and no folder is given: it needs out (--out)"
@@ -32,17 +31,7 @@ CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 @dataclass(frozen=True)
 class Cost:
-    """What work will take: a rough estimate, rather too much.
-
-    Attributes:
-        memory: Bytes at the peak.
-        disk: Bytes that are written.
-        seconds: On this machine.
-
-    Example:
-        >>> (Cost(10, 5, 1) + Cost(20, 5, 1))  # one after the other: the larger peak
-        Cost(memory=20, disk=10, seconds=2)
-    """
+    """What work will take: a rough estimate, rather too much."""
 
     memory: float = 0.0
     disk: float = 0.0
@@ -58,32 +47,13 @@ class Cost:
 
 
 def size(count: float) -> str:
-    """A number of bytes in words.
-
-    Args:
-        count: Bytes.
-
-    Returns:
-        The text.
-
-    Example:
-        >>> [size(x) for x in (20, 5_000, 2.5e6, 3e9, 4e15)]
-        ['0 kB', '5 kB', '2.5 MB', '3 GB', '4e+06 GB']
-    """
+    """A number of bytes in words."""
     units = ((1e9, "GB"), (1e6, "MB"))
     return next((f"{count / unit:.3g} {name}" for unit, name in units if count >= unit), f"{count / 1e3:.0f} kB")
 
 
 def machine_memory() -> int:
-    """Memory that this process may use at most: of the machine, or of the container around it.
-
-    Returns:
-        Bytes.
-
-    Example:
-        >>> machine_memory() > 10**8
-        True
-    """
+    """Memory that this process may use at most: of the machine, or of the container around it."""
     if not hasattr(os, "sysconf"):  # Windows says it in another way
         return sys.maxsize
     import resource  # which Windows has not
@@ -108,21 +78,7 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cost]) -> str:
-    """The settings that make work large, with their values: those whose usual value lowers the estimate most.
-
-    Args:
-        config: The settings.
-        usual: The same with usual values.
-        cost: Estimates a config.
-
-    Returns:
-        Settings with their values. Memory counts; where there is enough of it, disk does.
-
-    Example:
-        >>> from topicscope.training import RunConfig
-        >>> driving(RunConfig(steps=10**6), RunConfig(), lambda config: Cost(disk=config.total_steps))
-        'steps 1000000'
-    """
+    """The settings that make work large, with their values: those whose usual value lowers the estimate most."""
     settings, defaults = flat(config.as_dict()), flat(usual.as_dict())
     part = "memory" if cost(config).memory + PROCESS > machine_memory() else "disk"
     whole = max(1.0, getattr(cost(config), part))
@@ -147,16 +103,7 @@ _settled: ContextVar[bool] = ContextVar("settled", default=False)
 
 @contextmanager
 def affordable() -> Iterator[None]:
-    """Inside, `afford` lets everything pass in silence: what it is a part of was checked as a whole.
-
-    Returns:
-        A context manager.
-
-    Example:
-        >>> with affordable():
-        ...     print(afford(Cost(memory=1e18), "nothing"))
-        None
-    """
+    """Inside, `afford` lets everything pass in silence: what it is a part of was checked as a whole."""
     token = _settled.set(True)
     try:
         yield
@@ -165,20 +112,7 @@ def affordable() -> Iterator[None]:
 
 
 def check_gpu(cost: Cost, what: Callable[[], str], *, yes: bool = False) -> None:
-    """Refuse work that does not fit into the memory of the GPU.
-
-    Args:
-        cost: The estimate.
-        what: Finds the settings that make it large.
-        yes: Let it pass.
-
-    Raises:
-        InputError: The GPU has less memory.
-
-    Example:
-        >>> check_gpu(Cost(memory=1e18), lambda: "steps", yes=True) is None
-        True
-    """
+    """Refuse work that does not fit into the memory of the GPU."""
     if yes or _settled.get():
         return
     import torch
@@ -199,23 +133,7 @@ def afford(
     yes: bool = False,
     announced: float = LONG,
 ) -> None:
-    """Refuse work that does not fit into memory or onto the disk; announce work that takes long.
-
-    Args:
-        cost: The estimate.
-        what: The settings that make it large, or a function that finds them.
-        out: Folder to write to; None: no disk is needed.
-        yes: Let it pass.
-        announced: Seconds from which on the estimate is printed.
-
-    Raises:
-        InputError: It does not fit.
-
-    Example:
-        >>> afford(Cost(memory=1e18), "words_per_topic 10000000")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: ...
-    """
+    """Refuse work that does not fit into memory or onto the disk; announce work that takes long."""
     if _settled.get():
         return
     memory, need = machine_memory(), cost.memory + PROCESS

@@ -1,14 +1,25 @@
 """Reads of what others may have written, cut off or tampered with: everything that comes from a file passes here.
 
-A file is read whole only if it is a plain file of bounded size. What JSON and YAML hold is plain: mappings with words
-as keys, lists, text that can be printed, numbers of 64 bits; of bounded depth and size. Anything else is an InputError
-of one line, so that no other module has to expect it.
+A file is read whole only if it is a plain file of bounded size. JSON and YAML may hold mappings with words as keys,
+lists, text that can be printed and numbers of 64 bits, of bounded depth and size. Tensors carry a digest, and have the
+names, shapes and types that are expected. Anything else is an InputError of one line, so that no other module has to
+expect it.
 """
 
 import hashlib
+import json
+import math
 import os
 import stat
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from safetensors import SafetensorError, safe_open
 
 from topicscope.ground.errors import InputError
 
@@ -20,41 +31,13 @@ MOST_OWN = 64 * MOST_BYTES  # bytes, and values, of what the project wrote itsel
 
 
 def one_line(error: BaseException) -> str:
-    r"""What an error says, in one line; its name where it says nothing.
-
-    Args:
-        error: The error.
-
-    Returns:
-        At most 300 letters.
-
-    Example:
-        >>> one_line(ValueError("two\nlines")), one_line(ValueError())
-        ('two lines', 'ValueError')
-    """
+    """What an error says, in one line; its name where it says nothing."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return " ".join(text.split())[:300] or type(error).__name__
 
 
 def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
-    """Check that a path is a plain file of bounded size. A FIFO would be waited for, /dev/zero would never end.
-
-    Args:
-        path: The file.
-        what: What it is, for error messages.
-        most: Most bytes.
-
-    Returns:
-        The path.
-
-    Raises:
-        InputError: It is missing, not an ordinary file, or too large.
-
-    Example:
-        >>> checked_file("no-such-file", "the config")
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: the config no-such-file cannot be read: No such file or directory
-    """
+    """Check that a path is a plain file of bounded size. A FIFO would be waited for, /dev/zero would never end."""
     path = Path(path)
     try:
         status = path.stat()
@@ -71,43 +54,13 @@ def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
 
 
 def shown(path: AnyPath) -> str:
-    r"""A path that can be printed: bytes that are no text, and signs that no one sees, as escapes.
-
-    Args:
-        path: The path.
-
-    Returns:
-        The text.
-
-    Example:
-        >>> shown("a\tb")
-        'a\\tb'
-    """
+    """A path that can be printed: bytes that are no text, and signs that no one sees, as escapes."""
     text = os.fspath(path).encode("utf-8", "backslashreplace").decode()
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def read_bytes(path: AnyPath, what: str = "the file", most: int = MOST_BYTES) -> bytes:
-    """Read a plain file of bounded size.
-
-    Args:
-        path: The file.
-        what: What it is, for error messages.
-        most: Most bytes.
-
-    Returns:
-        Its content.
-
-    Raises:
-        InputError: It cannot be read.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a").write_bytes(b"abc")
-        ...     read_bytes(Path(folder, "a"))
-        b'abc'
-    """
+    """Read a plain file of bounded size."""
     checked = checked_file(path, what, most)
     try:
         return checked.read_bytes()
@@ -116,27 +69,7 @@ def read_bytes(path: AnyPath, what: str = "the file", most: int = MOST_BYTES) ->
 
 
 def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
-    """Read a plain text file of bounded size.
-
-    Args:
-        path: The file.
-        what: What it is, for error messages.
-        most: Most bytes.
-        encoding: Encoding of the text.
-
-    Returns:
-        Its text.
-
-    Raises:
-        InputError: It cannot be read, or is no text.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a").write_bytes(b"abc")
-        ...     read_text(Path(folder, "a"))
-        'abc'
-    """
+    """Read a plain text file of bounded size."""
     try:
         return read_bytes(path, what, most).decode(encoding)
     except UnicodeDecodeError as error:
@@ -144,20 +77,182 @@ def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, enc
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        64 hexadecimal digits.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = Path(folder, "a").write_bytes(b"abc")
-        ...     file_digest(Path(folder, "a"))[:8]
-        'ba7816bf'
-    """
+    """The SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+MOST_VALUES = 5_000_000  # of a JSON or YAML file; each costs about 50 bytes
+DEEPEST = 64  # levels of lists and mappings
+
+
+def parse_json(
+    text: str | bytes, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES
+) -> Any:
+    """The value of a JSON text, if it is plain and bounded."""
+    try:
+        return plain(json.loads(text), where, finite=finite, narrow=narrow, most=most)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON: {one_line(error)}") from None
+
+
+def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
+    """The value of a YAML text, if it is plain and bounded: every key once, no objects.
+
+    Aliases count for what they stand for.
+    """
+    try:
+        depth = 0
+        for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST or count > most:
+                raise InputError(_too_much(where))  # building it in C has no limit, and would crash
+        return plain(OnceLoader(text).get_single_data(), where, finite=False, most=most)
+    except InputError:
+        raise
+    except yaml.YAMLError as error:
+        said = one_line(error).replace('in "<unicode string>", ', "at ")  # the text has no name in PyYAML
+        raise InputError(f"{where} is not YAML: {said}") from None
+    except (ValueError, TypeError, RecursionError, AttributeError) as error:  # an impossible date, a list as a key
+        raise InputError(f"{where} is YAML that cannot be used here: {one_line(error)}") from None
+
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with it
+
+
+class OnceLoader(LOADER):  # type: ignore[misc]
+    """Refuses a key that is there twice: YAML itself takes the last one silently."""
+
+
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [loader.construct_object(key) for key, _ in node.value]
+    twice = next((key for key, times in Counter(map(repr, keys)).items() if times > 1), None)
+    if twice is not None:
+        raise ValueError(f"{twice:.80} is given more than once; give every setting once")
+    return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
+
+
+OnceLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
+
+
+def plain(value: Any, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES) -> Any:
+    """Check that a value is made of mappings, lists, text and numbers that all of the project can hold and print."""
+    waiting, count = [(value, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        count += 1
+        if depth > DEEPEST or count > most:
+            raise InputError(_too_much(where))
+        if isinstance(one, dict):
+            for key in one:
+                if not isinstance(key, str):
+                    raise InputError(f"{where}: the key {key!r} is a {type(key).__name__}; expected a word (quote it)")
+            waiting += [(inner, depth + 1) for inner in (*one, *one.values())]
+        elif isinstance(one, list):
+            waiting += [(inner, depth + 1) for inner in one]
+        elif narrow:
+            wrong = _wrong(one, finite)
+            if wrong:
+                raise InputError(f"{where}: {wrong}")
+    return value
+
+
+def _too_much(where: str) -> str:
+    return f"{where} is nested deeper than {DEEPEST} levels, or has more than {MOST_VALUES:,} values"
+
+
+def _wrong(value: Any, finite: bool) -> str:
+    """What is wrong with a single value; '' where nothing is."""
+    if isinstance(value, str):
+        sound = "\0" not in value and (value.isascii() or _encodes(value))
+        return "" if sound else f"{value!r:.80} is not valid text (it has a null character, or half of a character)"
+    if isinstance(value, int):  # True and False too
+        return "" if -(2**63) <= value < 2**63 else "a whole number has more than 64 bits"
+    if isinstance(value, float):
+        return "" if not finite or math.isfinite(value) else f"{value} is not a number"
+    return "" if value is None else f"{value} is a {type(value).__name__}; expected a number or text (quote it)"
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+HEADER, DIGEST = "topicscope", "digest"  # of a file of tensors: one key, since the library keeps them in no order
+
+
+def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) -> str:
+    """Of names, types, shapes, numbers, and the note that a file of tensors carries."""
+    digest = hashlib.sha256(json.dumps(sorted((k, v) for k, v in note.items() if k != DIGEST)).encode())
+    for name in sorted(tensors):
+        array = np.asarray(tensors[name], order="C")
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Read the tensors of a safetensors file and its note."""
+    try:
+        with safe_open(checked_file(path, "the file", MOST_OWN), "np") as opened:
+            written = (opened.metadata() or {}).get(HEADER)
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
+    except InputError as error:
+        raise InputError(f"{error}; {advice}") from None
+    except (KeyError, TypeError) as error:  # a type that numpy has not
+        raise InputError(f"{shown(path)} holds numbers of the type {one_line(error)}; store them as float32") from None
+    except (SafetensorError, OSError, ValueError, OverflowError) as error:
+        raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
+    note = _note(written)
+    if (own or written is not None) and note.get(DIGEST) != tensor_digest(tensors, note):
+        raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
+    return tensors, note
+
+
+def _note(written: str | None) -> dict[str, str]:
+    """What the project's header says; nothing where it is damaged."""
+    try:
+        note = {} if written is None else json.loads(written)
+    except (ValueError, RecursionError):
+        note = {}
+    return note if isinstance(note, dict) else {}
+
+
+def check_tensors(
+    tensors: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray], path: AnyPath, advice: str
+) -> None:
+    """Check that names, shapes and types of tensors are the expected ones: nothing is broadcast or cast."""
+    for name in sorted({*tensors, *expected}):
+        there, wanted = (
+            None if array is None else f"{array.dtype} {array.shape}"
+            for array in (tensors.get(name), expected.get(name))
+        )
+        if there != wanted:
+            raise InputError(
+                f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
+                f"expected {wanted or 'no such tensor'}; {advice}"
+            )
+
+
+def fingerprint(settings: Any) -> str:
+    """A digest of settings: a checkpoint carries that of the run that it belongs to."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def read_checkpoint(path: AnyPath, own: str, advice: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
+    """Open the checkpoint of the run with the fingerprint `own`. What goes wrong while it is read is an InputError."""
+    tensors, note = read_tensors(path, advice)
+    if note.get("fingerprint") != own:
+        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {advice}")
+    try:
+        yield tensors, note
+    except InputError:
+        raise
+    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {advice}") from None

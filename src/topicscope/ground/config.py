@@ -3,46 +3,173 @@
 Settings from flags, `--set`, YAML files, grid axes and Python keywords have the same names and pass the same check:
 
     RunConfig.of({"optimizer": {"lr": 0.1}}, steps=100) == RunConfig(steps=100, optimizer=Optimizer(lr=0.1))
+
+Every number has a range. The ranges are far wider than any use, and narrow enough that arithmetic on them neither
+overflows nor runs for ever. What fits into a machine is another question, which `budget.py` answers.
 """
 
 import dataclasses
 import functools
 import glob
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform
 
+import numpy as np
 import pydantic
-from pydantic import ConfigDict
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
 
-from topicscope.ground.checked import one_line as why, shown
+from topicscope.ground.checked import (
+    MOST_OWN,
+    MOST_SETTINGS,
+    MOST_VALUES,
+    one_line as why,
+    parse_yaml,
+    read_text,
+    shown,
+)
 from topicscope.ground.errors import InputError, one_line
-from topicscope.ground.ranges import MOST_RUNS
-from topicscope.ground.settings import assign, flat, merged
+
+MOST = 10**9  # of whatever is counted
+LARGEST = 1e6  # rates and scales
+LONGEST_TEXT = 4096  # signs of a path or of another text
+LONGEST_LIST = 100_000
+WIDEST = 65_536  # rows or columns of a weight matrix
+SMALLEST = 1e-9  # of a probability that something is divided by
+MOST_RESAMPLES = 10**6
+MOST_RUNS = 1000
+MOST_WORKERS = 1024
+
+
+def _no_boolean(value: Any) -> Any:
+    """Python takes True for 1; who writes `steps: true` has mistaken the key."""
+    if isinstance(value, bool):
+        raise PydanticCustomError("boolean", "input should be a number")
+    return value
+
+
+def _storable(value: Any) -> Any:
+    """config.yaml could not hold it, and the file could not be found again."""
+    if isinstance(value, str) and ("\0" in value or value.encode(errors="ignore").decode() != value):
+        raise PydanticCustomError("utf-8", "it is not UTF-8; rename it")
+    return value
+
+
+def expected(name: str, what: str) -> WrapValidator:
+    """A validator for a setting of several kinds: one sentence says what would do."""
+
+    def check(value: Any, kinds: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return kinds(value)
+        except ValidationError:
+            raise ValueError(f"{name} = {value!r:.100}: expected {what}") from None
+
+    return WrapValidator(check)
+
+
+number_only = BeforeValidator(_no_boolean)
+
+Count = Annotated[int, Field(ge=1, le=MOST), number_only]
+Natural = Annotated[int, Field(ge=0, le=MOST), number_only]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1), number_only]
+Width = Annotated[int, Field(ge=1, le=WIDEST), number_only]
+Resamples = Annotated[int, Field(ge=0, le=MOST_RESAMPLES), number_only]
+Rate = Annotated[float, Field(ge=0, le=LARGEST), number_only]
+PositiveRate = Annotated[float, Field(gt=0, le=LARGEST), number_only]
+Entry = Annotated[float, Field(ge=-1e9, le=1e9), number_only]  # of a matrix or a vector
+Probability = Annotated[float, Field(ge=0, le=1), number_only]
+SomeProbability = Annotated[float, Field(ge=SMALLEST, le=1), number_only]
+Decay = Annotated[float, Field(ge=0, lt=1), number_only]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), BeforeValidator(_storable)]
+Steps = Annotated[list[Natural], Field(max_length=LONGEST_LIST)]
+Row = Annotated[list[Entry], Field(max_length=WIDEST)]
+Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]
+
+
+def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
+    """The nested settings of a YAML file, not yet checked."""
+    try:
+        text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
+    except InputError as error:
+        raise InputError(f"{error}; give the path of a YAML file") from None
+    settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
+    if settings is not None and not isinstance(settings, dict):
+        raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
+    return settings or {}
+
+
+def gather(file: str | Path | None, flags: Mapping[str, Any], assignments: Iterable[str] = ()) -> dict[str, Any]:
+    """The settings of a command: those of a file, then flags, then assignments."""
+    settings = {} if file is None else load_settings(file)
+    for name, value in flags.items():
+        if value is not None:
+            assign(settings, name, value)
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {assignment!r}: expected key=value, for example --set optimizer.lr=0.003")
+        try:
+            assign(settings, key, parsed(text))
+        except InputError as error:
+            raise InputError(f"--set {assignment!r}: {error}") from None
+    return settings
+
+
+def assign(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set the setting with a dotted name, making the sections on the way."""
+    *sections, last = name.split(".")
+    node = settings
+    for part in sections:
+        node = node.setdefault(part, {})
+        if not isinstance(node, dict):
+            raise InputError(f"{part!r} is not a section")
+    node[last] = value
+
+
+def parsed(text: str) -> Any:
+    """A value as YAML reads it: numbers, words, lists."""
+    return number(parse_yaml(text, "the value"))
+
+
+def number(value: Any) -> Any:
+    """A text that is a number as a number: YAML 1.1 reads 1e-3 as text."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under dotted names."""
+    result: dict[str, Any] = {}
+    for key, value in settings.items():
+        result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return result
+
+
+def merged(settings: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two nested settings as one, section by section."""
+    result = dict(settings)
+    for key, value in more.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both else value
+    return result
+
+
+def log_steps(steps: int, count: int = 24) -> list[int]:
+    """0, and about `count` steps evenly spaced on a logarithmic axis, the last one included."""
+    return [0, *np.unique(np.round(np.geomspace(1, steps, count)).astype(int)).tolist()]
+
 
 Section = TypeVar("Section", bound=type)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def section(cls: Section) -> Section:
-    """Make a class a part of a configuration: a frozen dataclass whose values are checked.
-
-    Args:
-        cls: The class, with annotated fields.
-
-    Returns:
-        The class; a wrong value is an InputError of one line.
-
-    Example:
-        >>> @section
-        ... class Size:
-        ...     words: int = 5
-        >>> Size(words="many")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: Size: words = 'many': ...
-    """
+    """Make a class a part of a configuration: a frozen dataclass whose values are checked."""
     strict = ConfigDict(extra="forbid", allow_inf_nan=False)
     built: Any = dataclass(frozen=True, config=strict)(cls)
     checked_init, names = built.__init__, [field.name for field in dataclasses.fields(built) if not field.kw_only]
@@ -60,22 +187,7 @@ def section(cls: Section) -> Section:
 
 
 def only_for(section: Any, name: str, owner: str, *settings: str) -> None:
-    """Refuse a setting that belongs to another variant: it would be ignored.
-
-    Args:
-        section: The section, with a `name`.
-        name: What the section is called.
-        owner: The variant that the settings belong to.
-        settings: Names of settings.
-
-    Raises:
-        ValueError: One of them is given, but the variant is another.
-
-    Example:
-        >>> from topicscope.training import Optimizer
-        >>> only_for(Optimizer(name="sgd"), "optimizer", "adam", "eps") is None
-        True
-    """
+    """Refuse a setting that belongs to another variant: it would be ignored."""
     for setting in settings if section.name != owner else ():
         default = next(field.default for field in dataclasses.fields(section) if field.name == setting)
         if getattr(section, setting) != default:
@@ -89,14 +201,7 @@ adapter_of: Callable[[type], pydantic.TypeAdapter[Any]] = functools.cache(pydant
 
 
 class Config:
-    """Base of the commands' configurations, which are sections with a `seed`.
-
-    Example:
-        >>> from topicscope.training import RunConfig
-        >>> config = RunConfig.of({"optimizer": {"lr": 0.1}}, steps=20).changed({"seed": 3})
-        >>> isinstance(config, Config), config.as_dict()["seed"], [one.seed for one in config.with_seeds(2)]
-        (True, 3, [3, 4])
-    """
+    """Base of the commands' configurations, which are sections with a `seed`."""
 
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
     FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders

@@ -4,23 +4,28 @@ with open_engine("local") as engine:
     for number, result in engine(work, common, items): ...     # the item's number and its result, as they come
 
 An engine stores no results and writes nothing; its caller does. Items may be a stream: an engine takes the next one
-when a worker is free for it, and holds only those that are not done.
+when a worker is free for it, and holds only those that are not done. On Ray a task takes one core; it is repeated where
+a worker or a node is lost.
 """
 
+import logging
 import os
+import socket
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from topicscope.ground.config import MOST_WORKERS
 from topicscope.ground.errors import EngineError, InputError
-from topicscope.ground.extras import require
-from topicscope.ground.ranges import MOST_WORKERS
-from topicscope.ground.threads import worker_pool
+from topicscope.ground.machine import require, worker_pool
 
 RETRIES = 3  # times that an item is tried again after its worker has died
 
@@ -34,9 +39,6 @@ class Engine(Protocol):
 
     An engine is called as engine(work, common, items). It yields the number of an item and `work(common, item)`, as
     they come.
-
-    Example:
-        See `open_engine`.
     """
 
     def __call__(
@@ -50,45 +52,13 @@ Name = Literal["serial", "local", "ray"]
 def open_engine(
     name: Name = "serial", *, workers: int | None = None, address: str | None = None, gpus: float = 0
 ) -> AbstractContextManager[Engine]:
-    """Open an engine; the end of the block ends its processes.
-
-    Args:
-        name: 'serial', 'local' or 'ray'.
-        workers: Number of workers; None: one per core.
-        address: Address of Ray: local, auto, or HOST[:PORT] of a head.
-        gpus: GPUs that each Ray task needs.
-
-    Returns:
-        A context manager that gives the engine.
-
-    Raises:
-        InputError: The name, workers or address are wrong.
-
-    Example:
-        >>> with open_engine("serial") as engine:
-        ...     list(engine(pow, 2, [1, 2, 3]))  # number of the item, and 2 to the power of it
-        [(0, 2), (1, 4), (2, 8)]
-    """
+    """Open an engine; the end of the block ends its processes."""
     check_engine(name, workers=workers, address=address)
     return ENGINES[name].opened(workers, address or "local", gpus)
 
 
 def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
-    """Check the name and options of an engine, before anything is loaded or started.
-
-    Args:
-        name: 'serial', 'local' or 'ray'.
-        workers: Number of workers.
-        address: Address of a Ray cluster.
-
-    Raises:
-        InputError: One of them is wrong, or does not go with the engine.
-
-    Example:
-        >>> check_engine("serial", workers=2)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: workers 2: the engine serial has no workers; ...
-    """
+    """Check the name and options of an engine, before anything is loaded or started."""
     refused = {
         f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
         f"address {address} is for the engine ray, but the engine is {name}; leave the address out": (
@@ -111,37 +81,13 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
 def serial(
     work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
-    """The engine of this process: one item after another.
-
-    Args:
-        work: A function of two arguments.
-        common: Its first argument, the same for all items.
-        items: The second.
-
-    Returns:
-        Number and result of each item.
-
-    Example:
-        >>> list(serial(pow, 2, [1, 2, 3]))
-        [(0, 2), (1, 4), (2, 8)]
-    """
+    """The engine of this process: one item after another."""
     for number, item in enumerate(items):
         yield number, work(common, item)
 
 
 def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
-    """Results in the order of their items, whatever order they come in.
-
-    Args:
-        results: Numbers and results, from an engine.
-
-    Returns:
-        The results.
-
-    Example:
-        >>> list(in_order(iter([(1, "b"), (0, "a"), (2, "c")])))
-        ['a', 'b', 'c']
-    """
+    """Results in the order of their items, whatever order they come in."""
     waiting: dict[int, Output] = {}
     following = 0
     for number, result in results:
@@ -214,10 +160,149 @@ class Local:
                 queue.put_back(running.values())
 
 
-def _ray(workers: int | None, address: str, gpus: float) -> AbstractContextManager[Engine]:
-    from topicscope.ground.ray_engine import ray_engine
+RAY_PORT = 6379  # the usual port of a Ray head
+RAY_INLINE = 50_000  # bytes of common data up to which each task carries its own copy
+RAY_PATIENCE = 5  # seconds that a Ray head has to answer
 
-    return ray_engine(address, workers, gpus)
+RAY_ENVIRONMENT = {
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # leave CUDA_VISIBLE_DEVICES of tasks without a GPU alone
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is sent anywhere
+}
+RAY_OWN = {"RAY_worker_niceness": "0"}  # its workers would let everything else on the machine go first
+# something that answers but is no Ray, or wants another token, is reported within ten seconds, not in minutes
+RAY_HURRY = {
+    "RAY_NUM_REDIS_GET_RETRIES": "1",
+    "RAY_py_gcs_connect_timeout_s": "3",
+    "RAY_gcs_rpc_server_connect_timeout_s": "1",
+}
+# Ray takes 127.0.0.1 for another name of the machine and listens on the machine's address, unless it is told that
+# clusters are off, as they are on macOS; then every part of it listens on loopback
+RAY_ALONE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+
+
+@contextmanager
+def ray_engine(address: str, workers: int | None, gpus: float) -> Iterator[Engine]:
+    """A Ray started here (`local`), one that runs (`auto`, HOST[:PORT]), or the one that this process has joined."""
+    os.environ.update(
+        RAY_ENVIRONMENT | (RAY_HURRY if address != "local" else RAY_OWN) | os.environ
+    )  # what the user has set stays
+    import ray
+
+    joined = ray.is_initialized()
+    if not joined:
+        connect(ray, address, workers)
+    try:
+        yield partial(tasks, ray, gpus)
+    finally:
+        if not joined:
+            ray.shutdown()
+
+
+def connect(ray: Any, address: str, workers: int | None) -> None:
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    if address == "local":
+        quiet |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    elif address != "auto":
+        address = answering(address)
+    with tempfile.TemporaryFile() as said:
+        try:
+            with complaints_to(said.fileno()), on_loopback(ray) if address == "local" else nullcontext():
+                ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            said.seek(0)
+            reason = (
+                "it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
+                if b"InvalidAuthToken" in said.read()
+                else " ".join(str(error).split())[:200]
+            )
+            raise InputError(
+                f"address {address}: cannot connect to Ray ({reason}); "
+                "start it with 'ray start --head', or use the address local"
+            ) from None
+
+
+@contextmanager
+def on_loopback(ray: Any) -> Iterator[None]:
+    """A Ray that starts here listens on loopback only; one that is joined afterwards is not affected.
+
+    The processes that it starts read the environment. This process has read it where Ray was imported before.
+    """
+    constants, (name, value) = ray._private.ray_constants, RAY_ALONE
+    before, clusters = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
+    os.environ[name], constants.ENABLE_RAY_CLUSTER = value, False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = clusters
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
+@contextmanager
+def complaints_to(file: int) -> Iterator[None]:
+    """Ray's own lines on stderr, which come from outside Python; the one that counts is told by whoever asked."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    os.dup2(file, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def answering(address: str) -> str:
+    """HOST:RAY_PORT, if something answers there: Ray itself would wait a minute for it."""
+    host, _, port = (address if ":" in address else f"{address}:{RAY_PORT}").rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=RAY_PATIENCE):
+            return f"{host}:{port}"
+    except (OSError, ValueError):
+        raise InputError(
+            f"address {address}: nothing answers at {host}:{port}; "
+            "expected local, auto, or HOST[:PORT] of a running Ray head"
+        ) from None
+
+
+def tasks(
+    ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
+) -> Iterator[tuple[int, Output]]:
+    """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
+    if gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
+        raise InputError(
+            "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu"
+        )
+    remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
+    # what is small travels with the task: a task then needs nothing that another node holds
+    shared = common if len(ray.cloudpickle.dumps(common)) < RAY_INLINE else ray.put(common)
+    queue, running, losses = Queue(items), dict[Any, tuple[int, Item]](), Counter[int]()
+    try:
+        while queue or running:
+            cores = max(1, int(ray.cluster_resources().get("CPU", 1)))  # nodes come and go
+            while len(running) < 2 * cores and queue:
+                number, item = queue.first.pop()
+                running[remote.remote(shared, item)] = number, item
+            [reference], _ = ray.wait(list(running), num_returns=1)
+            number, item = running.pop(reference)
+            try:
+                result = ray.get(reference)
+            except ray.exceptions.RayError as error:
+                cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+                if not isinstance(cause, ray.exceptions.RayError):
+                    raise cause from None  # the work's own
+                losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
+                if losses[number] > RETRIES:
+                    reason = " ".join(str(cause).split())[:200]
+                    raise EngineError(
+                        f"Ray gave up a task after {RETRIES} retries ({type(cause).__name__}: {reason})"
+                    ) from None
+                queue.put_back([(number, item)])
+            else:
+                yield number, result
+    finally:
+        for reference in running:  # an interruption: others' cluster is not to go on with what nobody waits for
+            ray.cancel(reference, force=True)
 
 
 @dataclass(frozen=True)
@@ -231,6 +316,6 @@ class EngineKind:
 ENGINES = {
     "serial": EngineKind(lambda *_: nullcontext(serial), "this process"),
     "local": EngineKind(lambda workers, *_: Local(workers or os.cpu_count() or 1), "processes on this machine"),
-    "ray": EngineKind(_ray, "a cluster"),
+    "ray": EngineKind(lambda workers, address, gpus: ray_engine(address, workers, gpus), "a cluster"),
 }
 NAMES = tuple(ENGINES)

@@ -46,47 +46,18 @@ class EngineError(RuntimeError):
 
 
 class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
-    """Stopped by the user: what is done, and how to go on, in one line.
-
-    Example:
-        >>> str(Interrupted("stopped at step 50; to go on: --resume"))
-        'stopped at step 50; to go on: --resume'
-    """
+    """Stopped by the user: what is done, and how to go on, in one line."""
 
 
 def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
-    """Raise an InputError with the first message whose condition holds.
-
-    Args:
-        checks: A condition, a message and, where something asks for it, the error's code.
-
-    Raises:
-        InputError: A condition holds.
-
-    Example:
-        >>> refuse((1 > 2, "one is more than two"), (2 > 1, "two is more than one"))
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: two is more than one
-    """
+    """Raise an InputError with the first message whose condition holds."""
     for wrong, *reason in checks:
         if wrong:
             raise InputError(*reason)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name.
-
-    Args:
-        name: What was given.
-        known: The names there are.
-
-    Returns:
-        The nearest name as a question, or all names where none is near.
-
-    Example:
-        >>> nearest("stepz", ["steps", "seed"]), nearest("x", ["steps", "seed"])
-        ("did you mean 'steps'?", 'known: seed, steps')
-    """
+    """A hint for a mistyped name."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
@@ -114,19 +85,7 @@ def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
 
 
 def plain_words(kind: str, message: str) -> str:
-    """What pydantic says of one error, without the words of programmers.
-
-    Args:
-        kind: Its type of error.
-        message: Its own message.
-
-    Returns:
-        The message in small letters.
-
-    Example:
-        >>> plain_words("int_parsing", "Input should be a valid integer, unable to parse string as an integer")
-        'input should be a whole number'
-    """
+    """What pydantic says of one error, without the words of programmers."""
     if kind in _PLAIN:
         return f"{_SHOULD}{_PLAIN[kind]}"
     message = message.removeprefix("Value error, ")

@@ -1,6 +1,8 @@
-"""Files and folders, each whole or not there: written under another name, then renamed.
+"""Files and folders, each whole or not there: written under another name, then renamed. And metrics.jsonl.
 
-A disk that is full leaves no half of a file, and the error says which file it was.
+A disk that is full leaves no half of a file, and the error says which file it was. metrics.jsonl has one JSON object
+per step. It is written block by block; a checkpoint keeps the digest of the lines before it, so that a resumed run
+continues with what it had written.
 """
 
 import csv
@@ -11,37 +13,34 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from jaxtyping import Float
 from safetensors.numpy import save
 
-from topicscope.ground.checked import MOST_OWN, one_line, read_bytes
+from topicscope.ground.checked import (
+    DIGEST,
+    HEADER,
+    MOST_OWN,
+    one_line,
+    parse_json,
+    read_bytes,
+    read_text,
+    shown,
+    tensor_digest,
+)
 from topicscope.ground.errors import InputError
-from topicscope.ground.tensors import DIGEST, HEADER, tensor_digest
-from topicscope.ground.values import parse_json
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: to a temporary name, then renamed. Readers see the old file or the new one, never a half.
-
-    Args:
-        path: The file.
-        content: Its bytes.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write(Path(folder, "a"), b"abc")
-        ...     [path.name for path in Path(folder).iterdir()]
-        ['a']
-    """
+    """Write a file whole: to a temporary name, then renamed. Readers see the old file or the new one, never a half."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         with temporary.open("wb") as stream:
@@ -78,22 +77,7 @@ def append(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name when it is whole, in place of one that has the name.
-
-    Args:
-        folder: Its name.
-
-    Returns:
-        A context manager that gives the folder to fill.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as home:
-        ...     with whole_folder(Path(home, "model")) as folder:
-        ...         _ = (folder / "a").write_text("abc")
-        ...     [path.name for path in Path(home, "model").iterdir()]
-        ['a']
-    """
+    """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
     temporary = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     try:
@@ -110,19 +94,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file whole.
-
-    Args:
-        path: The file.
-        content: Plain values without NaN.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_json(Path(folder, "a.json"), [1])
-        ...     Path(folder, "a.json").read_text().split()
-        ['[', '1', ']']
-    """
+    """Write a JSON file whole."""
     write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
@@ -147,38 +119,12 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def write_yaml(path: Path, content: Any) -> None:
-    r"""Write a YAML file whole.
-
-    Args:
-        path: The file.
-        content: Plain values.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_yaml(Path(folder, "a.yaml"), {"steps": 5})
-        ...     Path(folder, "a.yaml").read_text()
-        'steps: 5\n'
-    """
+    """Write a YAML file whole."""
     write(path, yaml.safe_dump(content, sort_keys=False, width=120).encode())
 
 
 def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file whole, with a digest of everything in its header, which `read_tensors` checks.
-
-    Args:
-        path: The file.
-        tensors: Arrays by name.
-        note: Texts by name.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.ground import read_tensors
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_tensors(Path(folder, "a"), {"key": np.ones(2)})
-        ...     read_tensors(Path(folder, "a"), "train again")[0]["key"].tolist()
-        [1.0, 1.0]
-    """
+    """Write a safetensors file whole, with a digest of everything in its header, which `read_tensors` checks."""
     # not ascontiguousarray, which makes a vector of a single number
     arrays, header = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}, dict(note or {})
     sealed_header = json.dumps(header | {DIGEST: tensor_digest(arrays, header)}, sort_keys=True)
@@ -186,39 +132,14 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[s
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an .npz file whole.
-
-    Args:
-        path: The file.
-        arrays: Arrays by name.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_npz(Path(folder, "a.npz"), {"x": np.ones(2)})
-        ...     with np.load(Path(folder, "a.npz")) as stored:
-        ...         stored["x"].tolist()
-        [1.0, 1.0]
-    """
+    """Write an .npz file whole."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     write(path, buffer.getvalue())
 
 
 def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
-    """Write a CSV file whole, with one line per record.
-
-    Args:
-        path: The file.
-        records: Values by column; the columns are all keys, in the order in which they turn up.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_csv(Path(folder, "a.csv"), [{"a": 1}, {"a": 2, "b": 3}])
-        ...     Path(folder, "a.csv").read_text().split()
-        ['a,b', '1,', '2,3']
-    """
+    """Write a CSV file whole, with one line per record."""
     stream = io.StringIO()
     writer = csv.DictWriter(
         stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n"
@@ -237,3 +158,75 @@ def read_json(path: Path) -> Any:
         return parse_json(read_bytes(path, most=MOST_OWN), str(path), most=MOST_OWN)
     except InputError as error:
         raise InputError(f"{one_line(error)}; {again}") from None
+
+
+METRICS = "metrics.jsonl"
+ANEW = "start the run again (--force)"
+
+
+def metric_lines(
+    names: tuple[str, ...], table: Float[np.ndarray, "S M"], start: int, dev: dict[int, float], digits: int
+) -> Iterator[str]:
+    """The lines of metrics.jsonl: one JSON object per step. Measures that a step does not have are left out."""
+    templates: dict[bytes, tuple[str, np.ndarray]] = {}
+    finite = np.isfinite(table)
+    for i, row in enumerate(table):
+        key = finite[i].tobytes()
+        if key not in templates:
+            here = np.flatnonzero(finite[i])
+            templates[key] = ('{"step": %d' + "".join(f', "{names[j]}": %.{digits}g' for j in here), here)
+        template, here = templates[key]
+        line = template % (start + i, *row[here].tolist())
+        yield line + (f', "dev_loss": {dev[start + i]:.{digits}g}' if start + i in dev else "") + "}\n"
+
+
+class MetricsFile:
+    """The metrics of a run as they are written; `digest` is that of all lines so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / METRICS
+        self.hash = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        return self.hash.hexdigest()
+
+    def start(self) -> None:
+        """No lines yet; what a run that was killed before its first checkpoint has left is removed."""
+        self.path.unlink(missing_ok=True)
+
+    def cut(self, lines: int, digest: str | None) -> None:
+        """Keep the first lines, those of a checkpoint, if they are what it was made with."""
+        kept = b"".join(read_bytes(self.path, "the metrics", MOST_OWN).splitlines(keepends=True)[:lines])
+        self.hash = hashlib.sha256(kept)
+        if self.digest != digest or kept.count(b"\n") != lines:
+            raise InputError(
+                f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}"
+            )
+        write(self.path, kept)
+
+    def sync(self) -> None:
+        """On the disk, before the checkpoint that counts on it."""
+        with self.path.open("ab") as stream:
+            os.fsync(stream.fileno())
+
+    def append(self, lines: Iterable[str]) -> None:
+        block = "".join(lines).encode()
+        append(self.path, block)
+        self.hash.update(block)
+
+
+def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
+    """Read metrics.jsonl column by column."""
+    path = folder / METRICS
+    try:
+        lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]
+        names = dict.fromkeys(name for line in lines for name in line)
+        columns = {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
+        if lines and not np.array_equal(columns["step"], np.arange(len(lines))):
+            raise ValueError("steps are missing")
+    except InputError as error:
+        raise InputError(f"{error}; {ANEW}") from None
+    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
+        raise InputError(f"{shown(path)} is damaged ({one_line(error)}); {ANEW}") from None
+    return columns

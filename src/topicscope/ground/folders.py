@@ -1,52 +1,241 @@
 """The folder of anything that ran: one protocol for every command.
 
-A folder says what it is (about.json), and holds config.yaml, environment.json, results.json and what its kind adds.
-This module alone decides whether a folder may be opened, resumed or replaced.
+about.json says what a folder is: kind, format, version, command, status, and the digests of its files. The folder also
+holds config.yaml, environment.json, results.json and what its kind adds. This module alone decides whether a folder may
+be opened, resumed or replaced. A finished folder is read only if its files are still those that were written.
 
 A command that cannot be resumed keeps its results in memory, and the folder as it was, until `folder.begin()`: a
 probe that is killed or fails takes no older probe with it.
 """
 
+import errno
 import os
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from topicscope.ground.about import (
-    ABOUT as ABOUT,
-    CONFIG as CONFIG,
-    ENVIRONMENT as ENVIRONMENT,
-    RESULTS as RESULTS,
-    UNFINISHED as UNFINISHED,
-    About as About,
-    AnyPath as AnyPath,
-    Kind as Kind,
-    about_of as about_of,
-    check_digest as check_digest,
-    command as command,
-    finished_about as finished_about,
-    new_about,
-    read_about as read_about,
-    read_results as read_results,
-    version_of as version_of,
+import filelock
+import pydantic
+
+from topicscope.ground.checked import (
+    AnyPath,
+    file_digest,
+    one_line,
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    read_text,
+    shown,
 )
-from topicscope.ground.checked import file_digest, read_text, shown
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import read_json as read_json, write_json, write_yaml
-from topicscope.ground.places import (
-    LOCK,
-    check_out as check_out,
-    lock as lock,
-    make_folder,
-    member_paths as member_paths,
-    remove_empty,
-)
-from topicscope.ground.values import parse_yaml
+from topicscope.ground.files import FULL, named, read_json, write_json, write_yaml
+
+ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
+UNFINISHED = ("starting", "running")
+REPLACED_BY_FORCE = ("train", "pretrain", "landscape")  # the commands of other kinds go on, or replace
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of folder that topicscope writes."""
+
+    name: str
+    format: int
+    adds: tuple[str, ...] = ()
+    sealed: tuple[str, ...] = ()
+    resumes: Literal["never", "asked", "always"] = "never"
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
+class About:
+    """about.json. `runs`: how many runs an ensemble's folder holds; None: it holds one."""
+
+    kind: str
+    format: int
+    version: str
+    command: str
+    status: Literal["starting", "running", "done", "stopped", "diverged"] = "running"
+    runs: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
+    digests: dict[str, str] = pydantic.Field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        write_json(path / ABOUT, asdict(self))
+
+
+def new_about(kind: Kind, runs: int | None) -> About:
+    return About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
+
+
+def read_about(path: AnyPath) -> About | None:
+    """What a folder says it is."""
+    file = Path(path) / ABOUT
+    if not os.path.lexists(file):
+        return None
+    try:
+        content = parse_json(read_bytes(file), ABOUT)
+        return About(**content if isinstance(content, dict) else {})
+    except InputError as error:
+        reason = one_line(error)
+    except (pydantic.ValidationError, TypeError):
+        reason = "not what topicscope writes"
+    raise InputError(f"{shown(file)} is damaged ({reason}); choose another folder, or remove this one")
+
+
+def about_of(path: AnyPath, kind: Kind) -> About:
+    """What a folder of this kind says, finished or not; InputError where it is of another kind."""
+    about = read_about(path)
+    if about is None:
+        raise InputError(f"{shown(path)} is not a folder that topicscope wrote (no {ABOUT})")
+    if about.kind != kind.name:
+        raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder")
+    if about.format != kind.format:
+        raise InputError(
+            f"{shown(path)} holds a {kind.name} folder of format {about.format}, this topicscope reads {kind.format}; "
+            f"{_again(path, about)}; or use topicscope {about.version}"
+        )
+    return about
+
+
+def finished_about(path: AnyPath, kind: Kind) -> About:
+    """What a finished folder of a kind says, with the digests of its files checked."""
+    about = about_of(path, kind)
+    if about.status in UNFINISHED:
+        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
+        raise InputError(f"{shown(path)} is not finished; to continue: {again}")
+    for name in (RESULTS, *about.digests):
+        check_digest(path, about, name)
+    return about
+
+
+def check_digest(path: AnyPath, about: About, name: str) -> None:
+    """Raise InputError unless a file of a folder is the one that was written."""
+    file, again = Path(path) / name, _again(path, about)
+    if Path(name).name != name or name not in about.digests:
+        raise InputError(f"{shown(Path(path) / ABOUT)} is damaged (it has no digest of {name!r}); {again}")
+    if not file.is_file():
+        raise InputError(f"{shown(file)} is missing; {again}")
+    if file_digest(file) != about.digests[name]:
+        raise InputError(f"{shown(file)} is damaged: it is not what topicscope wrote; {again}")
+
+
+def _again(path: AnyPath, about: About) -> str:
+    """How to make a folder anew: its command, where it was one, with what lets it replace the folder."""
+    force = " --force" if about.kind in REPLACED_BY_FORCE and "--force" not in about.command else ""
+    by_command = about.command.startswith("topicscope ")
+    # of a folder that was moved the command names the old place
+    made = f"make it again (its command was: {about.command}{force})"
+    return made if by_command else f"make {shown(path)} again (--force)"
+
+
+def read_results(path: AnyPath) -> Any:
+    return read_json(Path(path) / RESULTS)
+
+
+def command() -> str:
+    """The command line of this process, as a user would type it."""
+    path = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python")
+    as_module = path.name == "__main__.py" and path.parent.name == "topicscope"
+    return shown(shlex.join(["topicscope" if as_module else path.name, *sys.argv[1:]]))
+
+
+def version_of(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+LOCK = ".lock"
+LOCK_ATTEMPTS = 100  # at a folder that others make and remove meanwhile
+LOCK_SECONDS = 0.3  # seconds: who only looks whether a folder is held (`is_held`) keeps its lock for an instant
+
+
+def check_out(path: Path) -> Path:
+    """Check that a folder is there that can be written to, or can be made there."""
+    try:
+        str(path).encode()  # a name that is not UTF-8 can be stored in no config
+        path.exists()  # raises where the name is too long, which lexists does not
+        place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
+        if place == path.absolute() and not path.is_dir():
+            raise InputError(f"{shown(path)} is a file, or a broken link; give a folder that is new or empty")
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except InputError:
+        raise
+    except UnicodeEncodeError:
+        raise InputError(f"{shown(path)}: its name is not UTF-8; choose another folder") from None
+    except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
+        raise _unusable(path, error) from None
+    return path
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """One process at a time writes to a folder, which is made where there is none. The lock file stays with it."""
+    for attempt in range(LOCK_ATTEMPTS):
+        make_folder(path)
+        try:
+            held = filelock.FileLock(path / LOCK, timeout=LOCK_SECONDS).acquire(poll_interval=0.02)
+            break
+        except filelock.Timeout:
+            raise InputError(
+                f"another process is writing to {shown(path)}; wait for it or choose another folder"
+            ) from None
+        except OSError as error:
+            # a process that had made the folder, and failed, has just removed it
+            if not isinstance(error, FileNotFoundError) or attempt == LOCK_ATTEMPTS - 1:
+                raise _unusable(path, error) from None
+    with held:
+        yield
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process writes to the folder now."""
+    if not (path / LOCK).exists():
+        return False
+    try:
+        with filelock.FileLock(path / LOCK, timeout=0, is_singleton=False):
+            return False
+    except (filelock.Timeout, OSError):
+        return True
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: Exception) -> Exception:
+    if isinstance(error, OSError) and error.errno in FULL:
+        return named(error, path)  # nothing is wrong with the folder
+    return InputError(f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder")
+
+
+def remove_empty(path: Path, first: Path) -> None:
+    """Remove a folder and those above it that were made with it, as far as they are empty."""
+    for place in (path, *path.parents):
+        try:
+            place.rmdir()
+        except OSError:  # not empty: another process has begun to write there
+            return
+        if place == first:
+            return
+
+
+def member_paths(path: AnyPath, runs: int) -> list[Path]:
+    return [Path(path) / f"run-{number:03d}" for number in range(runs)]
+
 
 NEW, STARTING = ".new", "starting.json"
 UNIMPORTANT = (LOCK, NEW, f"{ABOUT}.tmp")  # does not make a folder hold something
@@ -61,19 +250,7 @@ PACKAGES = (
 
 @dataclass
 class Folder:
-    """An open folder, locked by this process.
-
-    Attributes:
-        path: The folder.
-        kind: Kind of the folder.
-        about: What about.json says.
-        fresh: Nothing was there before, or it is to be replaced.
-        config: The settings that were stored.
-        place: Where files are written.
-
-    Example:
-        See `read_finished`.
-    """
+    """An open folder, locked by this process."""
 
     path: Path
     kind: Kind
@@ -144,21 +321,7 @@ class Folder:
 
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
-    """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`.
-
-    Args:
-        path: The folder.
-        kind: Kind of the folder.
-        resume: Continue with what is there.
-        force: Replace it.
-
-    Returns:
-        What is there; None where nothing was done yet. InputError where it may not be opened so.
-
-    Example:
-        >>> check_folder("no-such-folder", Kind("demo", 1)) is None
-        True
-    """
+    """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`."""
     path = Path(path)
     if resume and force:
         raise InputError("resume and force are both given; give one: resume continues what is there, force replaces it")
@@ -198,22 +361,7 @@ def open_folder(
     force: bool = False,
     runs: int | None = None,
 ) -> Iterator[Folder]:
-    """Open and lock a folder that `check_folder` allows. An error before any work leaves the folder as it was.
-
-    Args:
-        path: The folder.
-        kind: Kind of the folder.
-        config: Settings to store.
-        resume: Continue with what is there.
-        force: Replace what topicscope wrote there, and nothing else.
-        runs: Number of runs, where there are several.
-
-    Returns:
-        A context manager that gives the folder.
-
-    Example:
-        See `read_finished`.
-    """
+    """Open and lock a folder that `check_folder` allows. An error before any work leaves the folder as it was."""
     path = Path(path)
     if not os.path.lexists(path / LOCK):  # nothing is written to a folder of others, not even a lock
         check_folder(path, kind, resume=resume, force=force)

@@ -23,30 +23,13 @@ class Progress(Protocol):
     """Called by work that takes time, as progress(phase, done, total, note).
 
     `total` None: not known. A new phase starts a new count.
-
-    Example:
-        >>> def printed(phase, done=0, total=None, note=""):
-        ...     print(f"{phase}: {done} of {total}")
-        >>> printed("training", 5, 10)
-        training: 5 of 10
     """
 
     def __call__(self, phase: str, done: float = 0, total: float | None = None, note: str = "") -> None: ...
 
 
 def silent(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-    """Progress that nobody watches.
-
-    Args:
-        phase: What is done.
-        done: How much of it.
-        total: How much there is; None: not known.
-        note: A remark.
-
-    Example:
-        >>> print(silent("training", 5, 10))
-        None
-    """
+    """Progress that nobody watches."""
 
 
 @dataclass
@@ -83,18 +66,7 @@ class State:
 
 
 def duration(seconds: float) -> str:
-    """A time in words.
-
-    Args:
-        seconds: The time.
-
-    Returns:
-        The text.
-
-    Example:
-        >>> [duration(x) for x in (5, 300, 7200)]
-        ['5 s', '5 min', '2.0 h']
-    """
+    """A time in words."""
     return (
         f"{seconds:.0f} s"
         if seconds < 90
@@ -105,21 +77,7 @@ def duration(seconds: float) -> str:
 
 
 def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> AbstractContextManager[Progress]:
-    """A bar where there is a terminal, a line that changes in a notebook cell, plain lines elsewhere.
-
-    Args:
-        stream: Where it is shown; None: stderr.
-        period: Seconds between two lines.
-
-    Returns:
-        A context manager that gives the progress.
-
-    Example:
-        >>> import io
-        >>> with progress_shown(io.StringIO()) as progress:
-        ...     print(progress("training", 5, 10))
-        None
-    """
+    """A bar where there is a terminal, a line that changes in a notebook cell, plain lines elsewhere."""
     stream = stream or sys.stderr
     if in_notebook():
         return _cell()
@@ -127,19 +85,7 @@ def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> Abst
 
 
 def watched(progress: Progress | None) -> AbstractContextManager[Progress]:
-    """The caller's progress; without one, a line in a notebook and silence elsewhere.
-
-    Args:
-        progress: The caller's, or None.
-
-    Returns:
-        A context manager that gives the progress.
-
-    Example:
-        >>> with watched(None) as progress:
-        ...     print(progress("training", 5, 10))
-        None
-    """
+    """The caller's progress; without one, a line in a notebook and silence elsewhere."""
     return progress_shown() if progress is None and in_notebook() else nullcontext(progress or silent)
 
 

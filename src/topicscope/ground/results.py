@@ -18,12 +18,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from topicscope.ground.about import CONFIG, RESULTS, Kind, check_digest, finished_about, read_about, read_results
 from topicscope.ground.checked import one_line
-from topicscope.ground.config import Config
+from topicscope.ground.config import Config, load_settings
 from topicscope.ground.errors import InputError
+from topicscope.ground.folders import CONFIG, RESULTS, Kind, check_digest, finished_about, read_about, read_results
 from topicscope.ground.progress import in_notebook
-from topicscope.ground.settings import load_settings
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,12 +33,6 @@ class Result(ABC):
     """What a command returns and `read` reads back. It shows itself in a notebook.
 
     Data classes take `repr=False` to have the short `__repr__` made here.
-
-    Example:
-        >>> from topicscope.theory import Setting, theorem2
-        >>> found = theorem2(Setting.of(4, 3))
-        >>> isinstance(found, Result), found.table().num_rows, len(found.summary()) > 0
-        (True, 4, True)
     """
 
     kind: ClassVar[str]
@@ -94,17 +87,7 @@ Made = TypeVar("Made", bound=Config)
 
 
 class SeveralRuns(list[Stored], Result):
-    """What a command returns for several configs: a list of runs, with one table and one summary.
-
-    Args:
-        runs: The runs.
-        folder: Where they were written, or None.
-
-    Example:
-        >>> from topicscope.training import Runs
-        >>> issubclass(Runs, SeveralRuns), len(Runs([]))
-        (True, 0)
-    """
+    """What a command returns for several configs: a list of runs, with one table and one summary."""
 
     def __init__(self, runs: Iterable[Stored], folder: Path | None = None) -> None:
         super().__init__(runs)
@@ -123,25 +106,7 @@ class SeveralRuns(list[Stored], Result):
 def configs_to_resume(
     folder: str | os.PathLike[str], kind: Kind, config: type[Made], what: str = "run"
 ) -> Made | list[Made]:
-    """The config, or the configs, of the runs that a folder was opened for: to resume them.
-
-    Args:
-        folder: The folder.
-        kind: Kind of the folder.
-        config: Class of the config.
-        what: What is resumed, for error messages.
-
-    Returns:
-        One config, or a list where the folder was opened for several.
-
-    Raises:
-        InputError: The folder is of another kind, or holds nothing to resume.
-
-    Example:
-        >>> configs_to_resume("no/such/folder", Kind("train", 1), Config)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder holds no run to resume; ...
-    """
+    """The config, or the configs, of the runs that a folder was opened for: to resume them."""
     about = read_about(folder)
     if about is not None and about.kind != kind.name:
         raise InputError(
@@ -156,29 +121,7 @@ def configs_to_resume(
 
 
 def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any], Stored]) -> Stored:
-    """Read the results.json of a finished folder.
-
-    Args:
-        path: The folder.
-        kind: Kind of the folder.
-        parse: Makes the result of what the file holds.
-
-    Returns:
-        The result.
-
-    Raises:
-        InputError: The folder is of another kind, unfinished or damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.ground import open_folder
-        >>> with tempfile.TemporaryDirectory() as home:
-        ...     with open_folder(f"{home}/demo", Kind("demo", 1), {"steps": 5}) as folder:
-        ...         folder.begin()
-        ...         folder.finish({"loss": 1.0})
-        ...     read_finished(f"{home}/demo", Kind("demo", 1), dict)
-        {'loss': 1.0}
-    """
+    """Read the results.json of a finished folder."""
     finished_about(path, kind)
     try:
         return parse(read_results(path))
@@ -192,18 +135,7 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
 
 
 def arrow_table(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
-    """An Arrow table of records.
-
-    Args:
-        records: Values by column; the columns are all keys, in the order in which they turn up.
-
-    Returns:
-        One row per record.
-
-    Example:
-        >>> arrow_table([{"a": 1}, {"a": 2, "b": 3}]).to_pydict()
-        {'a': [1, 2], 'b': [None, 3]}
-    """
+    """An Arrow table of records."""
     import pyarrow
 
     names = dict.fromkeys(name for record in records for name in record)

@@ -15,12 +15,7 @@ import numpy as np
 
 @unique
 class Stream(IntEnum):
-    """The purposes of random streams. A number is part of the results: another number means other draws.
-
-    Example:
-        >>> Stream.DEV_DOCUMENTS.value
-        1
-    """
+    """The purposes of random streams. A number is part of the results: another number means other draws."""
 
     # the sandbox
     TRAIN_DOCUMENTS = 0
@@ -63,36 +58,10 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:
-    """The numpy generator of a stream: no draw depends on what ran before it.
-
-    Args:
-        seed: Seed of the run.
-        stream: The purpose.
-        index: Such as the epoch.
-
-    Returns:
-        The generator.
-
-    Example:
-        >>> generator(0, Stream.DEV_DOCUMENTS).integers(100, size=3).tolist()
-        [52, 88, 99]
-    """
+    """The numpy generator of a stream: no draw depends on what ran before it."""
     return np.random.default_rng([seed, int(stream), *index])
 
 
 def torch_seed(seed: int, stream: Stream, *index: int) -> int:
-    """A seed of 63 bits for torch.
-
-    Args:
-        seed: Seed of the run.
-        stream: The purpose.
-        index: Such as the step.
-
-    Returns:
-        The seed.
-
-    Example:
-        >>> 0 <= torch_seed(0, Stream.DROPOUT, 5) < 2**63
-        True
-    """
+    """A seed of 63 bits for torch."""
     return int(np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)[0] >> 1)

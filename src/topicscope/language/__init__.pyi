@@ -60,11 +60,7 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .model_files import (
-    SEAL as SEAL,
-    model_config as model_config,
-    published_files as published_files,
-)
+from .model_files import SEAL as SEAL, published_files as published_files, read_model_files as read_model_files
 from .models import (
     LoadedModel as LoadedModel,
     checked as checked,

@@ -19,6 +19,7 @@ from topicscope.ground import (
     parse_json,
     plain,
     read_text,
+    refuse,
     serial,
     shown,
     watched,
@@ -74,7 +75,6 @@ class LabelWords:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        """'physics: quark boson field'."""
         return tuple(f"{cut(name, LONGEST_LABEL)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
 
     def check(self, vocabulary: Vocabulary) -> None:
@@ -132,7 +132,6 @@ def label_words(
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters; an ellipsis says that there are more."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
@@ -151,9 +150,7 @@ def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int
 
 MOST_BYTES = 2**28  # of a file of words and topics
 MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # words and topics in it
-
-
-MANY = 1000  # words, of which no two topics hold all
+MANY = 1000  # of more words than these no two topics hold all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,12 +159,12 @@ class Assignment:
 
     token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
-    frequency: Float[np.ndarray, " W"]
-    membership: Membership
-    threshold: float | None
+    frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
+    membership: Membership  # which words are in which topics
+    threshold: float | None  # theta, the share of the vocabulary that each topic keeps; None: the user gave the topics
     topics_per_word: TopicsPerWord
-    names: tuple[str, ...]
-    remark: str = ""
+    names: tuple[str, ...]  # of the topics
+    remark: str = ""  # which given words could not be used, or which labels there are
 
 
 def assign(
@@ -180,19 +177,14 @@ def assign(
 
     Of labels, those of the highest z, as far as they are clearly likelier there than in other labels.
     """
-    if not 0 < threshold < 1:
-        raise InputError(
-            f"threshold {threshold} is not between 0 and 1; "
-            "it is the share of the vocabulary that each topic keeps, for example 0.001"
-        )
-    share = threshold * topics.vocabulary_size
+    meaning = "it is the share of the vocabulary that each topic keeps, for example 0.001"
+    refuse((not 0 < threshold < 1, f"threshold {threshold} is not between 0 and 1; {meaning}"))
+    share, known = threshold * topics.vocabulary_size, len(topics.words)
     count = int(share)
-    if count < 1:
-        raise InputError(f"threshold {threshold:g} keeps no word (threshold * V = {share:.2g}); choose a larger one")
-    if count >= len(topics.words):
-        raise InputError(
-            f"threshold {threshold:g} keeps all {len(topics.words)} words in every topic; choose a smaller one"
-        )
+    refuse(
+        (count < 1, f"threshold {threshold:g} keeps no word (threshold * V = {share:.2g}); choose a larger one"),
+        (count >= known, f"threshold {threshold:g} keeps all {known} words in every topic; choose a smaller one"),
+    )
     scores = topics.scores if isinstance(topics, LabelWords) else topics.probability
     chosen = np.zeros(scores.shape, dtype=bool)
     np.put_along_axis(chosen, np.argsort(-scores, 1, kind="stable")[:, :count], True, 1)
@@ -209,15 +201,9 @@ def assign(
         membership=Membership(word, topic, len(used), len(topics)),
         threshold=threshold,
         topics_per_word=topics_per_word,
-        names=names or titles_of(topics),
+        names=names or topics.titles,
         remark=topics.remark if isinstance(topics, LabelWords) else "",
     )
-
-
-def titles_of(topics: Topics | LabelWords) -> tuple[str, ...]:
-    if isinstance(topics, LabelWords):
-        return topics.titles
-    return tuple(" ".join(topics.top_words(k, 3)) for k in range(len(topics)))
 
 
 def assignments_of(
@@ -257,7 +243,6 @@ def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
 def load_topics(
     path: str | Path, vocabulary: Vocabulary, texts: Sequence[str], engine: Engine = serial
 ) -> Topics | Assignment:
-    """Fitted topics from their folder, or your own topics from a file."""
     given = read_topics(path)
     if isinstance(given, Topics):
         return given
@@ -306,12 +291,11 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     path = Path(path)
     text = read_text(path, "the topics", MOST_BYTES, "utf-8-sig")
     pairs = _json_pairs(path, text) if path.suffix.lower() == ".json" else _table_pairs(path, text)
-    if len(pairs) > MOST_PAIRS:
-        raise InputError(f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many")
-    if not pairs:
-        raise InputError(
-            f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}"
-        )
+    expected = "expected lines 'word,topic' under such a header, or JSON {word: topic}"
+    refuse(
+        (len(pairs) > MOST_PAIRS, f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many"),
+        (not pairs, f"{path} names no words; {expected}"),
+    )
     return pairs
 
 

@@ -99,7 +99,6 @@ class Corpus:
         return (document.text for document in self.documents())
 
     def documents(self) -> Generator[Document]:
-        """The texts with their labels."""
         self.counts.clear()
         self.places.clear()
         reader, unreadable = Reader(self.text_field, self.split, self.counts, self.places), None
@@ -128,7 +127,6 @@ class Corpus:
         return [document.text for document in self.sample_documents(count, seed)]
 
     def sample_documents(self, count: int | None, seed: int = 0) -> list[Document]:
-        """The same sample, with labels."""
         return [document for _, document in self.numbered_sample(count, seed)]
 
     def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
@@ -143,7 +141,6 @@ class Corpus:
         return sorted(drawn)
 
     def check_libraries(self) -> None:
-        """Raise InputError where an optional library is not installed that reading takes."""
         for kind, packing in map(kind_of, self.files):
             require(["datasets"] if kind == HUB else [], "a corpus of the hub")
             require(["zstandard"] if packing == ".zst" else [], "a corpus in .zst files")
@@ -178,16 +175,13 @@ class Corpus:
         try:
             yield
         except InputError as error:
-            raise InputError("; ".join([f"{error}", *self.unreadable()])) from None
-
-    def unreadable(self) -> list[str]:
-        """How many documents could not be read, how many lines only in part, and where the first of each is."""
-        every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
-        said = {
-            BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
-            ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
-        }
-        return [f"{text} (the first: {self.places[name][0]})" for name, text in said.items() if self.counts[name]]
+            every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
+            faults = {
+                BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
+                ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
+            }
+            said = [f"{text} (the first: {self.places[name][0]})" for name, text in faults.items() if self.counts[name]]
+            raise InputError("; ".join([f"{error}", *said])) from None
 
     def fingerprint(self) -> str:
         """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a
@@ -227,7 +221,6 @@ class Corpus:
 
 
 def unread(summary: str) -> list[str]:
-    """A sentence on text that could not be read."""
     broken = BROKEN in summary or ENCODING in summary
     return [f"Not all of the text could be read: {summary}"] if broken else []
 
@@ -247,14 +240,13 @@ def usable_labels(labels: Iterable[str | None], name: str) -> Counter[str]:
 
 
 def files_of(source: str) -> list[str]:
-    """The files that a path, a folder or a pattern names, in order; a name on the hub is itself."""
     if source.startswith(HUB):
         return [source]
     path = Path(source)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if not p.is_dir() and not _hidden(p.relative_to(path)))
-            files = sorted(str(p) for p in inside if _text(p))
+            inside = (p for p in path.rglob("*") if not p.is_dir() and _text(p))
+            files = sorted(str(p) for p in inside if not any(x.startswith(".") for x in p.relative_to(path).parts))
             missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, compressed or not)"
         else:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
@@ -265,10 +257,6 @@ def files_of(source: str) -> list[str]:
     if not files:
         raise InputError(missing)
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
-
-
-def _hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _text(path: Path) -> bool:

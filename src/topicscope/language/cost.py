@@ -98,22 +98,14 @@ def text_bytes(config: TextConfig, documents: int | None) -> float:
 
 
 def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """Fits of topics: words by topics, documents by topics, and a step for every word and sweep.
-
-    A command fits every number of topics, and each of them twice where stability is asked for.
-    """
+    """A bound for the fits of topics: words by topics, documents by topics, and a step for every word and sweep."""
+    counts, times = [config.topics] if isinstance(config.topics, int) else list(config.topics), 1.0
     if isinstance(config, TopicsConfig):
-        counts = list(config.topics)
         times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else OTHER_BACKENDS)
-    else:
-        counts, times = [config.topics], 1.0
-    text = text_bytes(config, config.max_documents)
-    documents = min(config.max_documents or 10**9, max(1, int(text / 100)))
-    tables = 8 * max(counts) * (4 * WORDS + 4 * documents)
-    kept = 8 * (sum(counts) + (max(counts) if len(counts) > 1 else 0)) * (WORDS + documents)
-    sweep = sum(SWEPT + SWEPT_TOPIC * topics for topics in counts) * text / WORD
-    in_memory = tables + (kept if len(counts) > 1 else 0)
-    return Cost(TEXT * text + in_memory, kept, READ * text + times * config.iterations * sweep)
+    text, topics = text_bytes(config, config.max_documents), sum(counts)
+    table = 8 * topics * (WORDS + min(config.max_documents or 10**9, max(1, int(text / 100))))
+    sweep = (SWEPT * len(counts) + SWEPT_TOPIC * topics) * text / WORD
+    return Cost(TEXT * text + 4 * table, 2 * table, READ * text + times * config.iterations * sweep)
 
 
 def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:

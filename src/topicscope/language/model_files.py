@@ -6,7 +6,6 @@ the weights are read as far as their shapes, and the sizes in config.json are he
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -35,19 +34,6 @@ POSITIONS = re.compile(r"position|n_ctx|seq_?len|max_.*length")
 MOST_POSITIONS = 100_000  # of a model whose weights are smaller than that
 
 
-@dataclass(frozen=True)
-class ModelFiles:
-    """What the files of a model say: its config, and the shape of every stored tensor."""
-
-    config: Mapping[str, Any]
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers the weights hold."""
-        return sum(prod(shape) for shape in self.shapes.values())
-
-
 def check_plain_files(folder: Path) -> None:
     """Raise InputError unless all that a library may open in a folder is a plain file of bounded size."""
     try:
@@ -67,7 +53,6 @@ def check_plain_files(folder: Path) -> None:
 
 
 def check_seal(folder: Path) -> None:
-    """Raise InputError where a folder that `topicscope pretrain` wrote is no longer what it wrote."""
     if not (folder / SEAL).exists():
         return
     digests = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL))
@@ -79,8 +64,8 @@ def check_seal(folder: Path) -> None:
             )
 
 
-def read_model_files(folder: Path) -> ModelFiles:
-    """The config and the shapes of a model folder; InputError where it is none, or is damaged."""
+def read_model_files(folder: Path) -> tuple[Mapping[str, Any], int]:
+    """The config of a model folder, and how many numbers its weights hold; InputError where it is none, or damaged."""
     if not (folder / CONFIG).exists():
         raise InputError(f"{shown(folder)} is not a model folder: it has no {CONFIG}")
     names = [name for name in (WEIGHTS, INDEX) if (folder / name).exists()]
@@ -97,14 +82,9 @@ def read_model_files(folder: Path) -> ModelFiles:
     if config.get("transformers_weights") is not None:  # another file of weights than the one that is checked here
         raise InputError(f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}")
     parts = [WEIGHTS] if names[0] == WEIGHTS else _parts(folder)
-    files = ModelFiles(config, {name: shape for part in parts for name, shape in _shapes(folder / part)})
-    _check_sizes(files, folder / CONFIG)
-    return files
-
-
-def model_config(folder: Path) -> Mapping[str, Any]:
-    """Read the config.json of a model folder, and check that its weights files are complete."""
-    return read_model_files(folder).config
+    numbers = sum(_numbers(folder / part) for part in parts)
+    _check_sizes(config, numbers, folder / CONFIG)
+    return config, numbers
 
 
 def published_files(folder: Path) -> list[Path]:
@@ -125,26 +105,21 @@ def _parts(folder: Path) -> list[str]:
     return parts
 
 
-def _shapes(path: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of the tensors in a file; of the numbers nothing is read."""
+def _numbers(path: Path) -> int:
+    """How many numbers the tensors of a file hold, from their shapes alone."""
     try:
         with safe_open(path, "np") as opened:
-            for name in opened.keys():  # noqa: SIM118  (it is no dictionary)
-                yield name, tuple(opened.get_slice(name).get_shape())
+            return sum(prod(opened.get_slice(name).get_shape()) for name in opened.keys())  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{shown(path)}: the weights file is damaged or cut off ({one_line(error)})") from None
 
 
-def _check_sizes(files: ModelFiles, path: Path) -> None:
+def _check_sizes(config: Mapping[str, Any], numbers: int, path: Path) -> None:
     """Raise InputError where a size in the config lets the library build far more than the weights fill."""
-    for name, value in _whole_numbers(files.config):
-        if COUNTED.search(name) and value > MOST_COUNTED:
-            most = MOST_COUNTED
-        elif POSITIONS.search(name) and value > MOST_POSITIONS + files.numbers:
-            most = MOST_POSITIONS + files.numbers
-        else:
-            continue
-        raise InputError(f"{shown(path)}: {name} = {value}; a model with these weights has at most {most}")
+    for name, value in _whole_numbers(config):
+        for pattern, most in ((COUNTED, MOST_COUNTED), (POSITIONS, MOST_POSITIONS + numbers)):
+            if pattern.search(name) and value > most:
+                raise InputError(f"{shown(path)}: {name} = {value}; a model with these weights has at most {most}")
 
 
 def _whole_numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

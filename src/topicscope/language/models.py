@@ -24,10 +24,11 @@ import torch
 from topicscope.ground import InputError, machine_memory, needed, one_line, size
 from topicscope.language.forward import attention_of
 from topicscope.language.inputs import Place, check_model, check_tokenizer
-from topicscope.language.model_files import ModelFiles, read_model_files
+from topicscope.language.model_files import read_model_files
 
 transformers = needed("transformers", "a language model")
 
+TRIED = "a b"  # the text on which a tokenizer and a model are tried
 SHOWN = 3  # tensors that a message names
 LARGER = 2  # times as many parameters as the weights have numbers: what is missing is then listed by name
 HEADS = (
@@ -88,8 +89,7 @@ def without_panic_reports() -> Iterator[None]:
 
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[Any, list[str]]:
-    """Load a model from safetensors, in float32 on the CPU, with eager attention."""
-    files = read_model_files(Path(place.name)) if place.local else None
+    numbers = read_model_files(Path(place.name))[1] if place.local else None
     where: dict[str, Any] = {
         "revision": place.revision,
         "local_files_only": place.local,
@@ -101,7 +101,7 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
         check_architecture(config, name)
         with torch.device("meta"):  # shapes alone: nothing is allocated
             empty = auto.from_config(config, attn_implementation="eager", trust_remote_code=False)
-        check_size(empty, files, name)
+        check_size(empty, numbers, name)
         model, info = auto.from_pretrained(
             place.name,
             **where,
@@ -117,7 +117,6 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
 
 
 def check_architecture(config: Any, name: str | Path) -> None:
-    """Raise InputError where the config says that its weights are of another kind of model."""
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
@@ -128,13 +127,13 @@ def check_architecture(config: Any, name: str | Path) -> None:
             )
 
 
-def check_size(empty: Any, files: ModelFiles | None, name: str | Path) -> None:
+def check_size(empty: Any, numbers: int | None, name: str | Path) -> None:
     """Raise InputError where a model is far larger than its weights file, or than the memory of this machine."""
     count = sum(parameter.numel() for parameter in empty.parameters())
-    if files is not None and count > LARGER * files.numbers:
+    if numbers is not None and count > LARGER * numbers:
         raise InputError(
             f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
-            f"{files.numbers:,} numbers; they do not belong together"
+            f"{numbers:,} numbers; they do not belong together"
         )
     need = 4 * count + sum(buffer.numel() * buffer.element_size() for buffer in empty.buffers())
     if need > (memory := machine_memory()):
@@ -184,11 +183,6 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
-transformers = needed("transformers", "a language model")
-
-TRIED = "a b"  # the text on which a tokenizer and a model are tried
-
-
 @dataclass(frozen=True)
 class LoadedModel:
     """A model with its tokenizer.
@@ -221,7 +215,6 @@ class LoadedModel:
         return self.model.device
 
     def random(self, seed: int = 0) -> LoadedModel:
-        """The same architecture with random weights."""
         build: Any = transformers.AutoModel.from_config
         with torch.random.fork_rng(devices=[]), quiet():
             # the name is part of the seed, so that models of the same shape get different weights
@@ -231,7 +224,6 @@ class LoadedModel:
 
 
 def load_tokenizer(name: str | Path) -> Any:
-    """Load a tokenizer, and try it once."""
     place = check_tokenizer(name)
     where = "" if place.local else "there is no such folder, and from the hub "
     said = f"{name}: {where}its tokenizer cannot be loaded"

@@ -28,25 +28,6 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 Line = tuple[str, str]  # where it stands, and what it says
 
 
-@dataclass
-class Gathered:
-    """Lines of one document, up to MOST_LINE characters."""
-
-    parts: list[str] = field(default_factory=list)
-    size: int = 0
-
-    @property
-    def text(self) -> str:
-        return "".join(self.parts)
-
-    def add(self, line: str) -> bool:
-        """Whether there was room. False once: what comes later is left out in silence."""
-        before, self.size = self.size, self.size + len(line)
-        if self.size <= MOST_LINE:
-            self.parts.append(line)
-        return self.size <= MOST_LINE or before > MOST_LINE
-
-
 def bounded_line(stream: IO[bytes]) -> tuple[bytes, bool]:
     """The next line; of one that is too long nothing is kept, and the stream stands behind it."""
     line = stream.readline(MOST_LINE + 1)
@@ -205,16 +186,21 @@ class Reader:
         if split == "line":
             yield from (Document(line) for _, line in together)
             return
-        document = Gathered()
+        parts: list[str] = []
+        size = 0
         for place, line in together:
             border = HEADING.match(line) is not None if split == "article" else not line.strip()
-            if border and split != "file" and document.parts:
-                yield Document(document.text)
-                document = Gathered()
-            if (line.strip() or split == "file") and not document.add(line):
-                self.fault(BROKEN, f"{place}: the document is cut at {MOST_LINE // 2**20} MB")
-        if document.parts:
-            yield Document(document.text)
+            if border and split != "file" and parts:
+                yield Document("".join(parts))
+                parts, size = [], 0
+            if line.strip() or split == "file":
+                size += len(line)
+                if size <= MOST_LINE:
+                    parts.append(line)
+                elif size - len(line) <= MOST_LINE:  # said once for each document
+                    self.fault(BROKEN, f"{place}: the document is cut at {MOST_LINE // 2**20} MB")
+        if parts:
+            yield Document("".join(parts))
 
     def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
         for place, line in lines:

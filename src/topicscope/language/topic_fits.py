@@ -73,8 +73,6 @@ def fit_topics(
 
 @dataclass(frozen=True)
 class Sampler:
-    """How topics are fitted to documents."""
-
     backend: str
     iterations: int
     restarts: int
@@ -107,16 +105,15 @@ def fit_each(
     with watched(progress) as shown:
         shown("counting words")
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
-        if len(documents) < max(counts):
-            raise InputError(
-                f"{len(documents)} documents have words that occur in at least {min_documents} documents; "
-                f"{max(counts)} topics need as many such documents: give more documents, or ask for fewer topics"
-            )
-        if len(used) < max(counts):
-            raise InputError(
-                f"{len(used)} words that occur in at least {min_documents} documents are fewer than {max(counts)} "
-                "topics; give more text"
-            )
+        few_documents = (
+            f"{len(documents)} documents have words that occur in at least {min_documents} documents; "
+            f"{max(counts)} topics need as many such documents: give more documents, or ask for fewer topics"
+        )
+        few_words = (
+            f"{len(used)} words that occur in at least {min_documents} documents are fewer than {max(counts)} topics; "
+            "give more text"
+        )
+        refuse((len(documents) < max(counts), few_documents), (len(used) < max(counts), few_words))
         shown("counting pairs of words")
         pairs = top_pairs(documents, len(used), PAIRS, engine)[0]
         lengths = np.array([len(document) for document in documents])
@@ -153,7 +150,6 @@ def fit_each(
 
 
 def named(progress: Progress, before: str, after: str = "") -> Progress:
-    """The same progress, its phase with words around 'topics'."""
 
     def show(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         progress(phase.replace("topics", f"{before}topics{after}"), done, total, note)
@@ -286,8 +282,6 @@ DECIMALS = 6  # of a mixture
 
 @dataclass(frozen=True)
 class TopicWorld:
-    """Fitted topics as a world for `train`."""
-
     settings: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
 
@@ -341,8 +335,10 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
     names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
+    # nine digits keep the file small; columns sum to 1 within 1e-9
+    matrix = [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()]
     settings: dict[str, dict[str, Any]] = {
-        "topic_model": {"matrix": significant(columns.T), "word_names": names},
+        "topic_model": {"matrix": matrix, "word_names": names},
         "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
     }
     notes = [
@@ -353,11 +349,6 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
     if lost.size:
         notes.append(f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}.")
     return TopicWorld(settings, tuple(notes))
-
-
-def significant(matrix: Float[np.ndarray, "words T"]) -> list[list[float]]:
-    """Nine digits, which keep the file small; columns sum to 1 within 1e-9."""
-    return [[float(f"{value:.9g}") for value in row] for row in matrix.tolist()]
 
 
 def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:

@@ -71,38 +71,38 @@ class TopicQuality:
         return self.coherence * (self.diversity if self.coherence > 0 else 1.0)
 
     def warnings(self) -> list[str]:
-        """Why these topics are poor; none where they are not."""
-        found = []
-        if self.coherence <= POOR_COHERENCE:
-            found.append(
+        alone, poor = self.unigram_perplexity, self.coherence <= POOR_COHERENCE
+        rules = [
+            (
+                poor,
                 f"mean coherence {self.coherence:.3f} is not above {POOR_COHERENCE:g}: the top words co-occur no "
-                "more often than by chance"
-            )
-        elif self.incoherent > POOR_SHARE * self.topics:
-            found.append(
+                "more often than by chance",
+            ),
+            (
+                not poor and self.incoherent > POOR_SHARE * self.topics,
                 f"{self.incoherent} of {self.topics} topics have a coherence of {POOR_COHERENCE:g} or less; ask for "
-                "fewer topics, or give more text"
-            )
-        if self.diversity < POOR_DIVERSITY:
-            found.append(
+                "fewer topics, or give more text",
+            ),
+            (
+                self.diversity < POOR_DIVERSITY,
                 f"diversity {self.diversity:.2f} is below {POOR_DIVERSITY:g}: most top words belong to several topics; "
-                "ask for fewer topics, or leave more stop words out"
-            )
-        if self.stability is not None and self.stability < POOR_STABILITY:
-            found.append(
-                f"stability {self.stability:.2f} is below {POOR_STABILITY:g}: another seed finds other topics; ask for "
-                "fewer topics, give more text, or raise iterations"
-            )
-        alone = self.unigram_perplexity
-        if self.perplexity is not None and alone is not None and self.perplexity > (1 - POOR_GAIN) * alone:
-            found.append(
-                f"held-out perplexity {self.perplexity:,.0f} is not {100 * POOR_GAIN:g}% below that of word "
-                f"frequencies alone ({alone:,.0f}): knowing its topics does not help to predict a document's words"
-            )
-        return [f"Poor topics: {reason}" for reason in found]
+                "ask for fewer topics, or leave more stop words out",
+            ),
+            (
+                self.stability is not None and self.stability < POOR_STABILITY,
+                f"stability {self.stability or 0:.2f} is below {POOR_STABILITY:g}: another seed finds other topics; "
+                "ask for fewer topics, give more text, or raise iterations",
+            ),
+            (
+                self.perplexity is not None and alone is not None and self.perplexity > (1 - POOR_GAIN) * alone,
+                f"held-out perplexity {self.perplexity or 0:,.0f} is not {100 * POOR_GAIN:g}% below that of word "
+                f"frequencies alone ({alone or 0:,.0f}): knowing its topics does not help to predict a document's "
+                "words",
+            ),
+        ]
+        return [f"Poor topics: {reason}" for holds, reason in rules if holds]
 
     def sentences(self) -> list[str]:
-        """Each number with what it means."""
         said = [
             f"mean coherence (c_npmi) {self.coherence:.3f}: how much likelier than by chance two of a topic's top 10 "
             "words stand within ten words of each other (0: by chance, 1: only together)",
@@ -137,7 +137,6 @@ def quality_of(
     unigram_perplexity: float | None = None,
     held_out: int = 0,
 ) -> TopicQuality:
-    """From the numbers of every topic."""
     count = len(coherence)
     return TopicQuality(
         topics=count,
@@ -167,9 +166,8 @@ def choice(compared: Sequence[TopicQuality]) -> list[str]:
     )
     if len(poor) == len(compared):
         rule += "; all of them are poor"
-    close = [
-        str(one.topics) for one in compared if one is not best and str(one.topics) not in poor and _near(best, one)
-    ]
+    others = [quality for quality in compared if quality is not best and str(quality.topics) not in poor]
+    close = [str(quality.topics) for quality in others if cannot_be_told_apart(best, quality)]
     said = [f"best number of topics: {best.topics} ({rule})"]
     if close:
         said.append(
@@ -179,7 +177,7 @@ def choice(compared: Sequence[TopicQuality]) -> list[str]:
     return said
 
 
-def _near(one: TopicQuality, other: TopicQuality) -> bool:
+def cannot_be_told_apart(one: TopicQuality, other: TopicQuality) -> bool:
     errors = [quality.coherence_error * quality.diversity for quality in (one, other)]
     return abs(one.score - other.score) < ERRORS * math.hypot(*errors)
 
@@ -189,8 +187,6 @@ ADVICE = "fit the topics again with 'topicscope topics'"
 
 @dataclass(frozen=True, kw_only=True)
 class TopicFit:
-    """How topics were fitted, and how well."""
-
     backend: str
     topics: int
     iterations: int
@@ -220,8 +216,6 @@ ARRAYS: dict[str, Any] = {
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
 class Head:
-    """topics.json."""
-
     vocabulary_size: Annotated[int, pydantic.Field(ge=1, le=2**31)]
     fingerprint: str
     digest: str  # of the tensors
@@ -231,7 +225,6 @@ class Head:
 
 
 def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
-    """Raise InputError unless the arrays are those of the topics and words that the head names."""
     topics, words, size = head.fit.topics, len(head.words), head.vocabulary_size
     documents = len(arrays["document_lengths"]) if "document_lengths" in arrays else 0
     pairs = len(arrays["cooccurring"]) if "cooccurring" in arrays else 0
@@ -320,6 +313,10 @@ class Topics(Result):
     def top_words(self, topic: int, count: int = TOP) -> list[str]:
         return [self.words[i] for i in best(self.probability[topic], count)]
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        return tuple(" ".join(self.top_words(k, 3)) for k in range(len(self)))
+
     def tops(self) -> list[Int[np.ndarray, " n"]]:
         return [best(row, TOP) for row in self.probability]
 
@@ -352,7 +349,6 @@ class Topics(Result):
         ]
 
     def records(self) -> list[dict[str, Any]]:
-        """One per topic, the most common first."""
         nearest, distance = nearest_topics(self.probability)
         stability: Sequence[float | None] = self.fit.stability or [None] * len(self)
         return [
@@ -438,7 +434,6 @@ class Topics(Result):
         )
 
     def to_pyldavis(self) -> Any:
-        """Prepared data for pyLDAvis.display or pyLDAvis.save_html."""
         return needed("pyLDAvis", "to_pyldavis()").prepare(
             self.probability, self.document_topics, self.document_lengths, list(self.words), self.frequency, n_jobs=1
         )

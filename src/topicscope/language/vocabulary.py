@@ -37,8 +37,6 @@ TOKENS = 8192  # positions of a batch, padding included
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The whole words of a tokenizer."""
-
     tokenizer: Any
     size: int
     token: Int[np.ndarray, " W"]
@@ -93,7 +91,6 @@ def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Voca
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
-    """Stop words by name or from a file."""
     if str(name) == "none":
         return frozenset()
     if str(name) == "english":
@@ -108,7 +105,6 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
-    """Tokens of texts, without special tokens, however long."""
     encoded = tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -155,7 +151,6 @@ def windows(
 
 
 def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """What a tokenizer puts before and after a text."""
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:
@@ -164,7 +159,6 @@ def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
 
 
 def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Lists of `size` items, in order; the last one may be shorter."""
     rest = iter(items)
     while chunk := list(islice(rest, size)):
         yield chunk
@@ -244,7 +238,6 @@ def top_pairs(
 
 
 def spread_of(words: int, documents: Sequence[Document]) -> Int[np.ndarray, " W"]:
-    """How many stretches each word is in."""
     return np.asarray(stretches(documents, words).sum(0)).ravel()
 
 

@@ -52,7 +52,6 @@ class WordMap(Result):
 
     @functools.cached_property
     def separation(self) -> Separation:
-        """Whether words of one group are more alike than words of two; the rule is in `measure/groups.py`."""
         return separation(self.cosine, np.array(self.groups))
 
     def means(self) -> tuple[float, float]:
@@ -61,7 +60,6 @@ class WordMap(Result):
         return (math.nan if inside is None else inside, math.nan if between is None else between)
 
     def summary(self) -> list[str]:
-        """What the map means: one sentence, with what its words are worth before it."""
         found = self.separation
         inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in (found.inside, found.between))
         means = f"mean cosine inside groups {inside}, between groups {between}"
@@ -76,7 +74,6 @@ class WordMap(Result):
         return [*self.split_words(), f"{meaning} ({means})"]
 
     def split_words(self) -> list[str]:
-        """A warning where words are several tokens: their vectors are means of pieces."""
         split = [f"{word} ({count})" for word, count in zip(self.words, self.pieces, strict=True) if count > 1]
         if not split:
             return []
@@ -88,7 +85,6 @@ class WordMap(Result):
         return [f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"]
 
     def table(self) -> pyarrow.Table:
-        """One row per word, one column per word."""
         return arrow_table(
             [
                 {"word": word, "group": group} | dict(zip(self.words, row.tolist(), strict=True))
@@ -126,7 +122,6 @@ class WordMap(Result):
 
 
 def read_words(path: str | os.PathLike[str]) -> WordMap:
-    """Read the words of a finished folder."""
     return read_finished(path, WORDS, WordMap.from_dict)
 
 

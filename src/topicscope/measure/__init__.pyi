@@ -51,8 +51,11 @@ from .phases import (
     Phase as Phase,
     Stages as Stages,
     course as course,
+    layer_metrics as layer_metrics,
+    layer_names as layer_names,
     phase as phase,
     risen as risen,
+    rotations as rotations,
     stage_bands as stage_bands,
     stages as stages,
 )

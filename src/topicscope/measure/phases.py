@@ -1,5 +1,6 @@
 """The two stages (Section 5.1, Figure 4): does the value matrix settle before key and query begin?"""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
@@ -73,6 +74,67 @@ class Stages:
         """None where a norm has not risen."""
         steps = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
         return {name: value if np.isfinite(value) else None for name, value in steps.items()}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, float | None]) -> "Stages":
+        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in ("value", "key", "query")))
+
+
+LAYER = re.compile(r"norm_key(?:_((?:[a-z]+_)?\d+))?")  # in the names of metrics: a layer, if there are several
+
+
+def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
+    """The layers of a run: '0' of norm_key_0, 'cross_1' of norm_key_cross_1, '' of norm_key, which has no layer.
+
+    Args:
+        metrics: Columns by name.
+
+    Returns:
+        Names of the layers.
+
+    Example:
+        >>> layer_names({"loss": np.zeros(1), "norm_key_0": np.zeros(1), "norm_key_1": np.zeros(1)})
+        ['0', '1']
+    """
+    return [match[1] or "" for name in metrics if (match := LAYER.fullmatch(name))]
+
+
+def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
+    """The norms of one layer, under the names that a one-layer run has.
+
+    Args:
+        metrics: Columns by name, such as norm_key_0 of layer '0'.
+        layer: Name of the layer, from `layer_names`.
+
+    Returns:
+        Columns norm_key, norm_query and norm_value.
+
+    Example:
+        >>> metrics = {f"norm_{part}_0": np.zeros(2) for part in ("key", "query", "value")}
+        >>> list(layer_metrics(metrics, "0"))
+        ['norm_key', 'norm_query', 'norm_value']
+    """
+    end = f"_{layer}" if layer else ""
+    return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
+
+
+def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2 ..."]) -> Float[np.ndarray, "S ..."]:
+    """(1 - cos) / 2 of the angle between each matrix and that of ROTATION_SPAN steps before.
+
+    Args:
+        products: Their inner products (S x ...).
+        norms: Norms of the matrices, ROTATION_SPAN more: those of the steps before come first.
+
+    Returns:
+        Between 0 and 1; NaN where a norm is 0 or not known.
+
+    Example:
+        >>> rotations(np.array([0.0, -2.0]), np.r_[np.ones(ROTATION_SPAN), 2.0, 2.0]).tolist()
+        [0.5, 1.0]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosine = products / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
+    return (1 - np.clip(cosine, -1, 1)) / 2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.measure import risen
+from topicscope.measure import layer_metrics, layer_names, risen
 from topicscope.pages.panels import Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
-from topicscope.pretraining import PretrainRun, PretrainRuns, layer_metrics, layer_names, stages_by_layer
+from topicscope.pretraining import PretrainRun, PretrainRuns, stages_by_layer
 
 POINTS = 500  # of a curve, at most
 

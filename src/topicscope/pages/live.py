@@ -1,10 +1,11 @@
 """A run while it goes on: curves so far, matrices at a step, and which sentence of the paper is happening."""
 
 from topicscope.ground import folders
+from topicscope.laws import prediction_or_none
 from topicscope.measure import Act, act, bands_so_far
 from topicscope.pages.parts import Figure, Section
 from topicscope.pages.train_run import COLOURS, attention_figures, loss_panel, matrix_panels, mean_panels, norm_panel
-from topicscope.training import Run, prediction_or_none
+from topicscope.training import Run
 
 NORMS = {"norm_key", "norm_query", "norm_value"}
 FROZEN = "Key, query and value are not all trained: there is one stage to see, that of the parts that are."

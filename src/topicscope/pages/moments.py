@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.measure import Timeline, measure_title
+from topicscope.measure import Timeline, layer_names, measure_title
 from topicscope.pages.dynamics import dynamics_figure, layer_title, loss_figure
 from topicscope.pages.panels import Circles, Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
 from topicscope.pages.timelines import span, timeline_figures
 from topicscope.pages.train_run import COLOURS, loss_panel, norm_panel, trained_parts
-from topicscope.pretraining import PretrainRun, layer_names
+from topicscope.pretraining import PretrainRun
 from topicscope.training import Run, RunConfig
 
 MOST_POINTS = 1000  # words of a plane

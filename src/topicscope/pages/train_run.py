@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.laws import prediction_or_none
 from topicscope.measure import stage_bands, thinned
 from topicscope.pages.matrices import MATRIX_COLOURS, NORM_CURVES
 from topicscope.pages.panels import Heat, Lines, Series
 from topicscope.pages.parts import Figure, Section, TableData
 from topicscope.pages.topic_relations import relation_figures, relation_tables
 from topicscope.pages.word_names import word_figures
-from topicscope.training import Run, RunData, prediction_or_none, word_scores
+from topicscope.training import Run, RunData, word_scores
 
 DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix

@@ -3,9 +3,10 @@
 import numpy as np
 from jaxtyping import Int
 
+from topicscope.laws import contributions, training_optimum
 from topicscope.pages.panels import Heat
 from topicscope.pages.parts import Figure
-from topicscope.training import Run, contributions, training_optimum
+from topicscope.training import Run
 
 MOST_NAMED = 30  # words along the side of a matrix that have room for their names
 

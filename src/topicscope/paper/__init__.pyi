@@ -1,9 +1,9 @@
 from .experiment import Context as Context, Experiment as Experiment, Outcome as Outcome
 from .made_up import made_up_texts as made_up_texts
-from .registry import EXPERIMENTS as EXPERIMENTS, chosen as chosen, verdict_name as verdict_name
+from .registry import EXPERIMENTS as EXPERIMENTS, chosen as chosen
 from .reproduction import (
+    Reproduction as Reproduction,
     outcomes_so_far as outcomes_so_far,
     read_reproduction as read_reproduction,
     reproduce as reproduce,
 )
-from .reproduction_result import Reproduction as Reproduction

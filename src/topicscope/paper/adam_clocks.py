@@ -10,24 +10,31 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from topicscope import training
 from topicscope.measure import estimate
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many
-from topicscope.paper.flows import all_of
-from topicscope.paper.stage_flows import World
+from topicscope.paper.experiment import (
+    Context,
+    Experiment,
+    Number,
+    Outcome,
+    all_of,
+    cell,
+    first_step,
+    train_many,
+    with_intervals,
+)
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import AdamClock, Dynamics, Setting, adam_clock, dynamics, entry_steps
 
-WORLDS = (World(5, 4, 2), World(6, 3, 3))
+WORLDS = (FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))
 RATE, SCALE = 1e-3, 1e-3
 EPSILONS = {"quick": (1e-10, 1e-8, 1e-6, 1e-5, 3e-5), "full": (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)}
-LONGER = 1.3
-"""A run has so many times the steps that key and query should need to be half-way."""
+LONGER = 1.3  # A run has so many times the steps that key and query should need to be half-way
 
+# How far value may be off, and key where epsilon rules it; measured over predicted where epsilon does nothing.
 VALUE, KEY, SIGN = 0.15, 0.2, (0.65, 1.0)
-"""How far value may be off, and key where epsilon rules it; measured over predicted where epsilon does nothing."""
 
 TENFOLD = 10.0  # of the control: epsilon times this in the formula alone
 
@@ -38,7 +45,7 @@ Regime = Literal["sign", "between", "epsilon"]
 class Clock:
     """Half-way steps at one epsilon: predicted, predicted with ten times epsilon, and of every run (NaN: not there)."""
 
-    world: World
+    world: FlowWorld
     eps: float
     predicted: AdamClock
     tenfold: AdamClock
@@ -63,44 +70,38 @@ class Found:
     """All worlds and epsilons, and the lines of the figure: epsilon, value, key, key at ten times epsilon."""
 
     clocks: list[Clock]
-    lines: dict[World, list[tuple[float, float, float, float]]]
+    lines: dict[FlowWorld, list[tuple[float, float, float, float]]]
     config: training.RunConfig
 
 
 @lru_cache
-def law(world: World) -> Dynamics:
+def law(world: FlowWorld) -> Dynamics:
     return dynamics(Setting.of(*world), init_scale=SCALE)
 
 
-def predicted(world: World, eps: float) -> AdamClock:
+def predicted(world: FlowWorld, eps: float) -> AdamClock:
     found = law(world)
     assert found.growth is not None
     assert found.value.rate is not None
     return adam_clock(found.growth, found.value.rate / 2, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps)
 
 
-def followed(world: World, eps: float, value: float) -> float | None:
+def followed(world: FlowWorld, eps: float, value: float) -> float | None:
     """The half-way step of key by one entry with Adam's own averages; `value` is that of W_V."""
     return entry_steps(world.growth(), value=value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps)
 
 
-def first_above(course: Float[np.ndarray, " S"], level: float) -> float:
-    """The first step at which a course has reached a level; NaN where it does not."""
-    above = np.flatnonzero(course >= level)
-    return float(above[0]) if len(above) else float("nan")
-
-
-def half_way_steps(run: training.Run, world: World) -> tuple[float, float]:
+def half_way_steps(run: training.Run, world: FlowWorld) -> tuple[float, float]:
     """Value: half of W*'s topic contrasts (1/k). Key: half of the way to the norm of the second plateau."""
     metrics, v = run.metrics, world.v
     block = ((v - 1) * np.array(metrics["value_same"]) + np.array(metrics["value_diagonal"])) / v
     contrast = v * (block - np.array(metrics["value_different"]))  # eigenvalue on topic contrasts
     norm = np.array(metrics["norm_key"])
     plateau = world.growth().plateau_norm(world.width)
-    return first_above(contrast, 0.5 / run.config.masking.k), first_above(norm, (norm[0] + plateau) / 2)
+    return first_step(contrast, 0.5 / run.config.masking.k), first_step(norm, (norm[0] + plateau) / 2)
 
 
-def settings(world: World, eps: float, steps: int) -> dict[str, Any]:
+def settings(world: FlowWorld, eps: float, steps: int) -> dict[str, Any]:
     """Every set of topics is one document, and a batch has all of them."""
     support = world.prior.support(world.T)
     assert support is not None
@@ -155,10 +156,9 @@ def checks(clock: Clock) -> list[bool | None]:
     return made
 
 
-def panel(world: World, found: Found) -> Lines:
+def panel(world: FlowWorld, found: Found) -> Lines:
     here = [clock for clock in found.clocks if clock.world == world]
     x, value, key, tenfold = (list(column) for column in zip(*found.lines[world], strict=True))
-    means = {name: [estimate(getattr(clock, name)) for clock in here] for name in ("value", "key")}
     at = [clock.eps for clock in here]
     entry = {clock.eps: clock.predicted.followed for clock in here if clock.predicted.followed is not None}
     return Lines(
@@ -169,15 +169,8 @@ def panel(world: World, found: Found) -> Lines:
             Series("key, ten times epsilon in the formula", x, tenfold, thin=True),
             *([Series("key, one entry followed", [*entry], [*entry.values()], thin=True)] if entry else []),
             *(
-                Series(
-                    f"{name}, trained",
-                    at,
-                    [m.mean for m in every],
-                    [m.low for m in every],
-                    [m.high for m in every],
-                    markers=True,
-                )
-                for name, every in means.items()
+                with_intervals(f"{name}, trained", at, [estimate(getattr(clock, name)) for clock in here])
+                for name in ("value", "key")
             ),
         ],
         "Adam's epsilon",
@@ -268,7 +261,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+ADAM_CLOCKS = Experiment(
     id="adam-clocks",
     claim="Adam's epsilon delays key and query but hardly value; formulas in sigma, lambda and epsilon give the steps.",
     rule="Full-batch Adam, squared loss, one-hot words, rate and initial scale .001, two worlds. In every run the "
@@ -280,6 +273,8 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=15,
+    lost_at=("full",),
+    beyond=True,
     number=Number(
         "key, run/predicted",
         "half-way step of key over that of its formula, where epsilon rules it, mean over worlds, epsilons and runs (1 "

@@ -1,6 +1,5 @@
 """An experiment of the paper: it measures, then judges. And what all share: scale, seed, inputs, training, outcome.
 
-`measure` trains or probes and returns numbers. `judge` applies the rule to them and writes texts, tables and figures:
 outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 """
 
@@ -9,20 +8,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from topicscope import language, training
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
-from topicscope.pages import Circles, Compared, Figure, Heat, Lines, Map, Panel, Points, Series, TableData, Verdict
+from topicscope.pages import Compared, Figure, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Found = TypeVar("Found")
 
-LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")
-"""The optional libraries of experiments on language models."""
+LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
+# the paper's models and text
 CHECKPOINTS = (
     "bert-base-uncased",
     "albert-base-v2",
@@ -31,42 +33,16 @@ CHECKPOINTS = (
     "roberta-base",
 )
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
-"""The paper's models and text."""
 
-CLOSE = 0.1
-"""Ours is close to the paper's number where it is off by at most this share of it (of a range: of the nearer end)."""
-
-PANELS: dict[str, Callable[..., Panel]] = {
-    "heat": Heat,
-    "map": Map,
-    "lines": Lines,
-    "points": Points,
-    "circles": Circles,
-}
+CLOSE = 0.1  # a number is close to the paper's if it is off by at most this share (of a range: of the nearer end)
 
 
 @dataclass
 class Outcome:
-    """An experiment's result. The texts have the numbers that are compared.
+    """An experiment's result: texts with the numbers that are compared, figures and tables as data.
 
-    Attributes:
-        paper: What the paper shows.
-        theory: What theory says.
-        measured: What was measured here.
-        verdict: 'reproduced', 'not reproduced', 'undecided' or 'skipped'.
-        reason: Why.
-        figures: Figures, as data.
-        tables: Tables, as data.
-        numbers: All that was measured, for results.json.
-        config: Settings of the runs.
-        ours: The experiment's number, as measured.
-        differs: Why sizes may differ from the paper's in this run; '': for the reason that its `Number` has.
-
-    Example:
-        >>> from topicscope.paper import EXPERIMENTS
-        >>> outcome = EXPERIMENTS["figure7"].run(Context("quick"))
-        >>> outcome.verdict, outcome.reason
-        ('reproduced', "all minima agree to five decimals and lie inside the theorem's bounds")
+    `numbers` has all that was measured, for results.json; `config` the settings of the runs; `ours` the experiment's
+    number. `differs` says why sizes may differ from the paper's in this run; '': for the reason that `Number` has.
     """
 
     paper: str
@@ -80,14 +56,6 @@ class Outcome:
     config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
     differs: str = ""
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
-        """The outcome that `asdict` wrote; KeyError, TypeError or ValueError where the data is something else."""
-        if data["verdict"] not in get_args(Verdict):
-            raise ValueError(f"no verdict: {data['verdict']}")
-        figures = [Figure(**figure | {"panels": list(map(panel_from, figure["panels"]))}) for figure in data["figures"]]
-        return cls(**data | {"figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
 
 
 @dataclass(frozen=True)
@@ -115,7 +83,7 @@ class Number:
         return Compared(self.name, self.what, printed, cell(ours))
 
     def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
-        """What is said where the pattern is there and the sizes are others, for this reason or the usual one."""
+        """The sentence for a pattern that is reproduced in another size, with this reason or the usual one."""
         if verdict != "reproduced" or self.close(ours) is not False:
             return ""
         both = self.compared(ours)
@@ -123,45 +91,14 @@ class Number:
         return f"pattern reproduced; sizes differ ({numbers}) because {differs or self.differs}"
 
 
-def panel_from(data: dict[str, Any]) -> Panel:
-    series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
-    return PANELS[data["kind"]](**data | series)
-
-
-def verdict(holds: bool) -> Verdict:
-    return "reproduced" if holds else "not reproduced"
-
-
-def cell(value: float | None) -> str:
-    """A number of a table; '-' where there is none."""
-    return "-" if value is None or math.isnan(value) else f"{value:.3g}"
-
-
-def by_category(name: str, means: Sequence[Estimate]) -> Series:
-    """A mean and its interval for each category of a panel of points."""
-    places = [float(i) for i in range(len(means))]
-    return Series(name, places, [m.mean for m in means], [m.low for m in means], [m.high for m in means])
-
-
 @dataclass(frozen=True)
 class Context:
-    """How large a reproduction is, from which seed, and on which of your models and texts.
-
-    Attributes:
-        scale: 'quick' or 'full'.
-        seed: Seed of all random draws.
-        models: Folders or hub ids.
-        corpus: Files, globs, folders or hf:NAME.
-
-    Example:
-        >>> Context("quick").runs, Context("full").runs  # seeds per setting
-        (3, 5)
-    """
+    """How large a reproduction is, from which seed, and on which of the user's models and texts."""
 
     scale: Scale = "quick"
     seed: int = 0
-    models: tuple[str, ...] = ()
-    corpus: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()  # folders or hub ids
+    corpus: tuple[str, ...] = ()  # files, globs, folders or hf:NAME
 
     @property
     def runs(self) -> int:
@@ -169,7 +106,7 @@ class Context:
         return self.pick(3, 5)
 
     def check(self) -> None:
-        """Raise InputError where a model or a text is not there, or the seed is out of range."""
+        """Raise InputError where a model or a text is missing, or the seed is out of range."""
         if not 0 <= self.seed <= MOST:
             raise InputError(f"seed = {self.seed}: expected a number from 0 to {MOST:,}")
         for name in self.models:
@@ -184,29 +121,19 @@ class Context:
     def pick(self, quick: int, full: int) -> int:
         return quick if self.scale == "quick" else full
 
+    def seeds(self, quick: int, full: int) -> list[int]:
+        """As many seeds at each scale, for what is not trained as an ensemble."""
+        return [1000 * self.seed + i for i in range(self.pick(quick, full))]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Generic[Found]):
-    """One experiment of the paper: it measures, then judges by a rule that was fixed before any run.
+    """One experiment: it measures, then judges by a rule that was fixed before any run.
 
-    Attributes:
-        id: Such as 'figure7'.
-        claim: The paper's claim.
-        rule: Decides the verdict.
-        measure: Trains or probes, and returns numbers.
-        judge: Applies the rule to the numbers.
-        seconds: About how long it takes, at quick scale on one core.
-        number: The number that is compared with the paper's.
-        takes: Inputs that it uses where they are given.
-        needs: Inputs of which it needs all or none; with only some it is skipped.
-        uses: Optional libraries.
-        group: Experiments of a group share what they train.
-        paper: What the paper shows, for an experiment that is skipped.
-
-    Example:
-        >>> from topicscope.paper import EXPERIMENTS
-        >>> EXPERIMENTS["figure7"].run(Context("quick")).verdict
-        'reproduced'
+    `seconds`: about how long it takes at quick scale on one core. `takes`: inputs that it uses where they are given;
+    `needs`: inputs of which it needs all or none, and is skipped with only some; `paper` is what the paper shows, for
+    an experiment that is skipped. `uses`: optional libraries. Experiments of a `group` share what they train. `beyond`:
+    the claim is this project's and not the paper's. `lost_at`: scales at which the reference runs did not reproduce it.
     """
 
     id: str
@@ -221,6 +148,8 @@ class Experiment(Generic[Found]):
     uses: tuple[str, ...] = ()
     group: str = ""
     paper: str = ""
+    beyond: bool = False
+    lost_at: tuple[Scale, ...] = ()
 
     def run(self, context: Context) -> Outcome:
         """Measure and judge; skipped where one input is given and another that belongs to it is not."""
@@ -245,6 +174,50 @@ class Experiment(Generic[Found]):
     def judged(self, context: Context) -> bool:
         """Whether a reference verdict exists: there is none for the user's own models and texts."""
         return not any(getattr(context, name) for name in (*self.needs, *self.takes))
+
+    def verdict_name(self, verdict: Verdict) -> str:
+        """A verdict in the words that tables show: only a claim of the paper can be reproduced."""
+        return verdict.replace("reproduced", "as predicted") if self.beyond else verdict
+
+
+def verdict(holds: bool) -> Verdict:
+    return "reproduced" if holds else "not reproduced"
+
+
+def all_of(checks: list[bool | None]) -> Verdict:
+    """Not reproduced where one check fails; undecided where none fails and one says nothing (None)."""
+    return "undecided" if None in checks and False not in checks else verdict(False not in checks)
+
+
+def cell(value: float | None) -> str:
+    """A number of a table; '-' where there is none."""
+    return "-" if value is None or math.isnan(value) else f"{value:.3g}"
+
+
+def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, markers: bool = True) -> Series:
+    """Means with their intervals."""
+    return Series(name, x, [m.mean for m in means], [m.low for m in means], [m.high for m in means], markers=markers)
+
+
+def by_category(name: str, means: Sequence[Estimate]) -> Series:
+    """A mean and its interval for each category of a panel of points."""
+    return with_intervals(name, [float(i) for i in range(len(means))], means, markers=False)
+
+
+def reached(times: ArrayLike, course: ArrayLike, level: float) -> float:
+    """When a course first reaches a level, between two times by a straight line; NaN where it does not."""
+    x, y = np.asarray(times), np.asarray(course)
+    above = np.flatnonzero(y >= level)
+    if not len(above) or above[0] == 0:
+        return float(x[0]) if len(above) else math.nan
+    i = above[0]
+    return float(x[i - 1] + (level - y[i - 1]) / (y[i] - y[i - 1]) * (x[i] - x[i - 1]))
+
+
+def first_step(course: ArrayLike, level: float, never: float = math.nan) -> float:
+    """The first step at which a course has reached a level."""
+    above = np.flatnonzero(np.asarray(course) >= level)
+    return float(above[0]) if len(above) else never
 
 
 def train_many(context: Context, **settings: Any) -> list[training.Run]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope import language, pages, pretraining
+from topicscope.measure import layer_names
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
-STEPS = 400
-"""As in the figure."""
+STEPS = 400  # as in the figure
 
 PARTS = ("value", "key", "query")
 
@@ -31,7 +31,7 @@ class Curves:
     def starts(self) -> dict[str, dict[str, float]]:
         """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
         metrics = self.run.metrics
-        return {layer: pages.starts(metrics, layer) for layer in pretraining.layer_names(metrics)}
+        return {layer: pages.starts(metrics, layer) for layer in layer_names(metrics)}
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def growth(runs: Sequence[Curves]) -> str:
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 
 
-EXPERIMENT = Experiment(
+FIGURE5 = Experiment(
     id="figure5",
     claim="In a transformer of four layers that starts near zero, value moves first and key and query later, in every "
     "layer.",

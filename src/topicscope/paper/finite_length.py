@@ -16,9 +16,8 @@ from scipy.special import stdtrit
 from topicscope import training
 from topicscope.measure import Estimate, estimate
 from topicscope.pages import Figure, Points, Series, TableData
-from topicscope.paper.blocks import RELATIONS, Blocks, WordMatrix, blocks_of
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many
-from topicscope.paper.flows import all_of
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, by_category, train_many
+from topicscope.paper.matrices import RELATIONS, Blocks, WordMatrix, blocks_of
 from topicscope.theory import optimum
 from topicscope.world import Fixed, TopicModel
 
@@ -28,12 +27,11 @@ SAMPLES = 16  # sets of documents per length; each has its least-squares matrix
 DOCUMENTS = 6000  # of a set
 TAU = 3
 
-WIDEST = 0.01
-"""A half interval that is wider cannot tell the excess .1136 from p_correct = .1."""
+WIDEST = 0.01  # A half interval that is wider cannot tell the excess .1136 from p_correct = .1
 
-EXACT = 1e-6
-"""What the matrix of infinite documents may be off by: it is exact up to rounding."""
+EXACT = 1e-6  # what the matrix of infinite documents may be off by: it is exact up to rounding
 
+# The settings of Figure 6 and Table 4 with attention as they have it, and without.
 DIAGONALS: dict[str, dict[str, Any]] = {
     f"{name}, {attention} attention": {
         "objective": {"loss": loss},
@@ -42,7 +40,6 @@ DIAGONALS: dict[str, dict[str, Any]] = {
     for name, loss in (("Figure 6 (squared)", "squared-mean"), ("Table 4 (cross entropy)", "cross-entropy"))
     for attention in ("uniform", "trained")
 }
-"""The settings of Figure 6 and Table 4 with attention as they have it, and without."""
 
 
 @dataclass(frozen=True)
@@ -233,7 +230,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+FINITE_LENGTH = Experiment(
     id="finite-length",
     claim="For documents of N words the best W_V has a diagonal that is b = p_c / (k + p_m p_r) above its block; for "
     "infinite documents it has none.",
@@ -247,6 +244,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=20,
+    beyond=True,
     number=Number(
         "diagonal's excess b",
         "mean diagonal entry of the least-squares W_V minus the mean of other same-topic entries, documents of 1,000 "

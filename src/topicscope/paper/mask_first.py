@@ -13,10 +13,8 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Heat, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
-from topicscope.paper.flows import all_of
-from topicscope.paper.small_start import reached
-from topicscope.paper.stage_flows import World
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
     Growth,
     MaskFirst,
@@ -31,16 +29,15 @@ from topicscope.theory import (
 )
 from topicscope.world import Masking
 
-WORLDS = (World(4, 3, 2), World(5, 4, 2))
+WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 SCALES = (1e-3, 1e-2)
 SEEDS = {"quick": 2, "full": 5}
-HORIZON = 3000.0
-"""Value has no finite optimum under cross entropy: its half-way point is that of this time."""
+HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-way point is that of this time
 
 LEAVES = 3.0  # times its start at which |W_K| has left it
 TINY, EXACT = 1e-7, 1e-6  # W = TINY Pi; error of the formula as a share of the force
+# Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss.
 ALONG, SECOND, MOVED = 0.9, 0.2, 1.1
-"""Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss."""
 
 FIGURES = ("scale", "seed", "left", "half", "horizon", "query", "along", "second")  # of a flow, for results.json
 
@@ -58,7 +55,7 @@ class Force:
 class Leaving:
     """A flow under cross entropy. `key` is |W_K| over its start; NaN where a time is not reached."""
 
-    world: World
+    world: FlowWorld
     scale: float
     seed: int
     left: float  # |W_K| is three times its start
@@ -77,10 +74,10 @@ class Leaving:
 class Found:
     """Forces and laws by world; flows by world, scale and seed."""
 
-    forces: dict[World, Force]
-    laws: dict[World, MaskFirst]
+    forces: dict[FlowWorld, Force]
+    laws: dict[FlowWorld, MaskFirst]
     flows: list[Leaving]
-    squared: dict[World, float]  # |W_K| over its start under squared loss, once topics are learnt
+    squared: dict[FlowWorld, float]  # |W_K| over its start under squared loss, once topics are learnt
 
 
 def direction(growth: Growth) -> Float[np.ndarray, " V"]:
@@ -89,7 +86,7 @@ def direction(growth: Growth) -> Float[np.ndarray, " V"]:
     return np.concatenate([[force.mask], np.full(growth.topics * growth.v, force.word)])
 
 
-def force_of(world: World) -> Force:
+def force_of(world: FlowWorld) -> Force:
     documents = subset_world(world.T, world.v, grouped_subsets(world.T, world.tau))
     force = score_force(documents, Masking(), TINY * topic_contrasts(world.T, world.v), loss="cross-entropy") / TINY
     formula = direction(world.growth())
@@ -97,7 +94,7 @@ def force_of(world: World) -> Force:
     return Force(float(np.abs(force[:, 0] - formula).max() / np.abs(formula).max()), *map(float, singular[:2]))
 
 
-def law_of(world: World) -> MaskFirst:
+def law_of(world: FlowWorld) -> MaskFirst:
     growth = world.growth()
     return mask_first(growth, contrast_eigenvalue(growth), world.width)
 
@@ -107,13 +104,13 @@ def contrast_eigenvalue(growth: Growth) -> float:
     return growth.masking.k**2 / growth.v * growth.shares.contrast
 
 
-def key_law(law: MaskFirst, world: World, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def key_law(law: MaskFirst, world: FlowWorld, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """|W_K| over its start: one of V squares grows as cosh(2X), X = force speed t^2 / (2 sqrt(d_a))."""
     exponent = law.force * law.speed * times**2 / (2 * math.sqrt(world.width))
     return np.sqrt(1 + (np.cosh(2 * exponent) - 1) / world.width)
 
 
-def flow(world: World, scale: float, seed: int) -> Leaving:
+def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
     population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
     course = gradient_flow(population, world.start(scale, seed), HORIZON, keep=True)
     key = (course.norm("key") / course.norm("key")[0]).tolist()
@@ -142,7 +139,7 @@ def flow(world: World, scale: float, seed: int) -> Leaving:
     )
 
 
-def squared_growth(world: World, seed: int) -> float:
+def squared_growth(world: FlowWorld, seed: int) -> float:
     """The same start under squared loss: |W_K| over its start when 99% of the topics are learnt."""
     until = math.log(100) / (2 * contrast_eigenvalue(world.growth()))
     course = gradient_flow(world.population(), world.start(SCALES[0], seed), until)
@@ -177,7 +174,7 @@ def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -
     return [x for x, _ in shown], [y for _, y in shown]
 
 
-def panel(world: World, found: Found) -> Lines:
+def panel(world: FlowWorld, found: Found) -> Lines:
     """|W_K| of the first seed, and the topic contrast of W_V, up to the time at which it is half-way."""
     first = [leaving for leaving in found.flows if leaving.world == world and leaving.seed == found.flows[0].seed]
     law, end, top = found.laws[world], 1.1 * first[0].half, 3 * LEAVES
@@ -274,7 +271,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+MASK_FIRST = Experiment(
     id="mask-first",
     claim="Under cross entropy attention first learns that [MASK] should not attend to [MASK], before value is "
     "half-way.",
@@ -288,6 +285,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=5,
+    beyond=True,
     number=Number(
         "leaves / t50(value)",
         "time at which |W_K| is three times its start over that at which the topic contrast of W_V is half-way to that "

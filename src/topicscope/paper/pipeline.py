@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from topicscope import language, pages
+from topicscope import language, pages, pretraining
 from topicscope.ground import one_thread
 from topicscope.pages import Figure, Lines, Series
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
-from topicscope.paper.language_tables import above_zero, attention_ratio, known
-from topicscope.paper.made_up import DOCUMENTS, LENGTH, SPECIAL, build_tokenizer, sample_texts, word_lists
+from topicscope.paper.language_models import above_zero, attention_ratio, known
+from topicscope.paper.made_up import DOCUMENTS, LENGTH, build_tokenizer, sample_texts, word_lists
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-BATCH = 48
 EVERY = 10
 """The loss curve that is drawn has every tenth step."""
+
+SETTINGS = {
+    "text": {"corpus": ["(texts from word lists)"]},
+    "length": LENGTH + 3,  # a row is one document, between the special tokens
+    "batch_size": 48,
+    "micro_batch": 48,
+    "snapshots": "none",
+    "checkpoint_every": None,
+    "held_out": {"share": 0.0},
+    "model": {"layers": 2, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"},
+    "optimizer": {"lr": 0.003, "clip": None},
+    "device": "cpu",
+}
+"""The usual masking: 15% of the words are predicted, of which 80% show [MASK] and 10% a random word."""
 
 
 @dataclass(frozen=True)
@@ -32,51 +42,11 @@ class Found:
     topics: int
 
 
-def mask_words(words: Tensor, chance: Tensor, random: Tensor, mask: int) -> tuple[Tensor, Tensor]:
-    """What the model is shown, and what it has to predict (-100: nothing).
-
-    15% of the words are predicted, of which 80% show [MASK] and 10% a random word.
-    """
-    import torch
-
-    masked = (chance < 0.15) & (words >= len(SPECIAL))
-    shown = torch.where(masked & (chance < 0.12), mask, torch.where(masked & (chance < 0.135), random, words))
-    return shown, words.masked_fill(~masked, -100)
-
-
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:
-    """Masked language modelling; the model and its losses."""
-    import torch
-    import transformers
-
-    torch.manual_seed(seed)
-    build: Any = transformers.BertForMaskedLM
-    model = build(
-        transformers.BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=128,
-            max_position_embeddings=LENGTH + 2,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-        )
-    )
-    tokens = torch.tensor(tokenizer(texts)["input_ids"])
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
-    draw, losses = torch.Generator().manual_seed(seed), []
-    for _ in range(steps):
-        batch = tokens[torch.randint(len(tokens), (BATCH,), generator=draw)]
-        chance = torch.rand(batch.shape, generator=draw)
-        random = torch.randint(len(SPECIAL), len(tokenizer), batch.shape, generator=draw)
-        shown, labels = mask_words(batch, chance, random, tokenizer.mask_token_id)
-        loss = model(input_ids=shown, labels=labels).loss
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        losses.append(float(loss.detach()))
-    return model.bert.eval(), losses
+    """The BERT of a pretraining run, and its losses."""
+    config = pretraining.PretrainConfig.of(SETTINGS, steps=steps, seed=seed)
+    run = pretraining.pretrain(config, texts=texts, tokenizer=tokenizer)
+    return run.model.base_model, run.metrics["loss"][:steps].tolist()
 
 
 def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[float, list[str]]:
@@ -162,7 +132,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+PIPELINE = Experiment(
     id="pipeline",
     claim="On texts with known topics pretraining, topic fit and probe work together: the fit finds the topics, a "
     "trained BERT encodes them, one with random weights does not.",
@@ -173,6 +143,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=60,
+    beyond=True,
     number=Number(
         "attention ratio",
         "attention of words to other words of their topic over that to words of other topics (a ratio of means), of "

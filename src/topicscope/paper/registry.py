@@ -1,97 +1,59 @@
-"""All experiments, in the paper's order, and the verdicts of the reference runs."""
+"""All experiments, in the paper's order, and the module in which each stands."""
 
 import importlib
 from typing import Any
 
 from topicscope.ground import InputError, nearest
-from topicscope.pages import Verdict
 from topicscope.paper.experiment import Experiment
 
-ORDER = (
-    "figure1",
-    "figure2",
-    "figure3",
-    "figure4",
-    "figure5",
-    "figure6",
-    "figure7",
-    "figure8",
-    "figure9",
-    "figure10",
-    "table1",
-    "table2",
-    "table3",
-    "table4",
-    "table5",
-    "theorem1",
-    "theorem2",
-    "theorem3",
-    "theorem5",
-    "losses",
-    "assumptions",
-    "finite-length",
-    "coarse-to-fine",
-    "topic-order",
-    "stage-law",
-    "rank",
-    "no-correct-words",
-    "one-topic",
-    "sgd-second-stage",
-    "adam-clocks",
-    "mask-first",
-    "small-start",
-    "pipeline",
-    "timeline",
-    "two-stage",
-)
+MODULES = {
+    "figure1": "matrices",
+    "figure2": "matrices",
+    "figure3": "language_models",
+    "figure4": "figure4",
+    "figure5": "figure5",
+    "figure6": "matrices",
+    "figure7": "landscapes",
+    "figure8": "landscapes",
+    "figure9": "matrices",
+    "figure10": "matrices",
+    "table1": "language_models",
+    "table2": "language_models",
+    "table3": "attention_tables",
+    "table4": "attention_tables",
+    "table5": "language_models",
+    "theorem1": "theorems",
+    "theorem2": "theorems",
+    "theorem3": "theorems",
+    "theorem5": "theorems",
+    "losses": "theorems",
+    "assumptions": "assumptions",
+    "finite-length": "finite_length",
+    "coarse-to-fine": "topic_order",
+    "topic-order": "topic_order",
+    "stage-law": "stage_law",
+    "rank": "second_stage",
+    "no-correct-words": "second_stage",
+    "one-topic": "second_stage",
+    "sgd-second-stage": "stage_law",
+    "adam-clocks": "adam_clocks",
+    "mask-first": "mask_first",
+    "small-start": "small_start",
+    "pipeline": "pipeline",
+    "timeline": "timeline",
+    "two-stage": "two_stage",
+}
+"""The module of each experiment; the experiment is the constant there that is spelled like its id: FIGURE1."""
 
 EXPERIMENTS: dict[str, Experiment[Any]] = {
-    name: importlib.import_module(f"topicscope.paper.{name.replace('-', '_')}").EXPERIMENT for name in ORDER
+    name: getattr(importlib.import_module(f"topicscope.paper.{module}"), name.upper().replace("-", "_"))
+    for name, module in MODULES.items()
 }
-"""One module per experiment; the id names its file."""
-
-BEYOND = frozenset(ORDER[ORDER.index("assumptions") :]) - {"two-stage"}
-"""Claims that are not the paper's: theory and training of this project."""
-
-
-def verdict_name(experiment: str, verdict: Verdict) -> str:
-    """A verdict in the words that tables show: only a claim of the paper can be reproduced.
-
-    Args:
-        experiment: Its id.
-        verdict: The verdict.
-
-    Returns:
-        The words.
-
-    Example:
-        >>> verdict_name("figure7", "reproduced"), verdict_name("assumptions", "reproduced")
-        ('reproduced', 'as predicted')
-    """
-    return verdict.replace("reproduced", "as predicted") if experiment in BEYOND else verdict
-
-
-NOT_IN_REFERENCE = {"quick": frozenset({"table4"}), "full": frozenset({"table4", "losses", "adam-clocks"})}
-"""Claims that the reference runs of a scale did not reproduce either; all others must come out 'reproduced'."""
 
 
 def chosen(ids: list[str] | None) -> list[Experiment[Any]]:
-    """Experiments by their ids, in the paper's order.
-
-    Args:
-        ids: Such as ['figure7']; None or empty: all.
-
-    Returns:
-        The experiments.
-
-    Raises:
-        InputError: An id is unknown.
-
-    Example:
-        >>> [experiment.id for experiment in chosen(["theorem1", "figure7"])]
-        ['figure7', 'theorem1']
-    """
+    """Experiments by their ids, in the paper's order; without ids all of them."""
     for name in ids or []:
         if name not in EXPERIMENTS:
             raise InputError(f"no experiment {name!r}; {nearest(name, EXPERIMENTS)} ('topicscope list' shows all)")
-    return [EXPERIMENTS[name] for name in ORDER if not ids or name in ids]
+    return [experiment for name, experiment in EXPERIMENTS.items() if not ids or name in ids]

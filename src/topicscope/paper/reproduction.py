@@ -1,56 +1,191 @@
 """A reproduction: the outcomes of experiments of one scale and seed, and the folder that keeps them.
 
-Experiments run on an engine. Each outcome is stored as soon as it arrives, in a file of its own, named by its
-experiment. results.json holds the numbers of all of them. Both are the same bytes for the same scale and seed; the
-seconds that experiments took are in environment.json.
-
-reproduction = reproduce(chosen(["figure7", "theorem1"]), Context("quick", seed=0), "runs/two")
+Each outcome is stored as soon as it arrives, sealed, in a file named by its experiment. results.json holds the numbers
+of all of them. Both are the same bytes for the same scale and seed; environment.json has the seconds that they took.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from topicscope.ground import (
     Cost,
     Engine,
     InputError,
+    Kind,
     Progress,
+    Result,
+    adapter_of,
     afford,
     affordable,
     files,
     folders,
+    load_settings,
+    parse_json,
+    read_bytes,
     require,
     serial,
     watched,
 )
-from topicscope.paper.experiment import Context, Experiment, Outcome
-from topicscope.paper.outcome_files import (
-    REPRODUCE,
-    check_context,
-    outcome_path,
-    read_outcome,
-    read_seconds,
-    record_of,
-    stored_context,
-    write_outcome,
-)
+from topicscope.pages import Compared, Figure, Judgement, Section, counted
+from topicscope.paper.experiment import Context, Experiment, Outcome, Scale
 from topicscope.paper.registry import EXPERIMENTS
-from topicscope.paper.reproduction_result import FULL, Reproduction
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow
 
+FULL = 12  # how much longer everything takes at full scale, roughly
+FORMAT = 4  # of the outcome files; one of another format is computed again
+REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
 
 Finished = Callable[[str, Outcome, float | None], None]
 """Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
 
 Renewed = Callable[["Reproduction"], None]
 """Called with all outcomes that the folder holds so far, whenever an experiment has just been measured."""
+
+
+@dataclass(frozen=True, repr=False)
+class Reproduction(Result):
+    """The outcomes of experiments of one scale and seed, in the paper's order; seconds where they are known."""
+
+    kind: ClassVar[str] = REPRODUCE.name
+    context: Context
+    outcomes: dict[str, Outcome]
+    seconds: dict[str, float]
+    folder: Path
+
+    @classmethod
+    def of(
+        cls, context: Context, outcomes: dict[str, Outcome], seconds: dict[str, float], folder: Path
+    ) -> Reproduction:
+        names = [name for name in EXPERIMENTS if name in outcomes]
+        known = {name: seconds[name] for name in names if name in seconds}
+        return cls(context, {name: outcomes[name] for name in names}, known, folder)
+
+    def as_dict(self) -> dict[str, Any]:
+        """results.json."""
+        return {
+            "scale": self.context.scale,
+            "seed": self.context.seed,
+            "results": [
+                {
+                    "id": name,
+                    "claim": EXPERIMENTS[name].claim,
+                    "paper": outcome.paper,
+                    "theory": outcome.theory,
+                    "measured": outcome.measured,
+                    "verdict": outcome.verdict,
+                    "reason": outcome.reason,
+                    "rule": EXPERIMENTS[name].rule,
+                    "numbers": finite(outcome.numbers),
+                    "number": asdict(self.compared(name)) | {"close": EXPERIMENTS[name].number.close(outcome.ours)},
+                    "sizes": self.sizes(name),
+                }
+                for name, outcome in self.outcomes.items()
+            ],
+        }
+
+    def table(self) -> pyarrow.Table:
+        """One row per experiment."""
+        import pyarrow
+
+        rows = self.as_dict()["results"]
+        names = ("id", "claim", "paper", "theory", "measured", "verdict")
+        columns = {name: [row[name] for row in rows] for name in names}
+        seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
+        return pyarrow.table(columns | {"seconds": seconds})
+
+    def summary(self) -> list[str]:
+        """How many verdicts of each kind; why one is not 'reproduced', or its sizes are not the paper's."""
+        return [
+            "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
+            f"scale {self.context.scale}, seed {self.context.seed}: {self.counts}.",
+            *(f"{name}: {o.reason}" for name, o in self.outcomes.items() if o.verdict != "reproduced"),
+            *(f"{name}: {sizes}" for name in self.outcomes if (sizes := self.sizes(name))),
+        ]
+
+    def intro(self) -> list[str]:
+        """The first sentence: the page's table and sections have the others."""
+        return self.summary()[:1]
+
+    def compared(self, name: str) -> Compared:
+        """The experiment's number: the paper's and ours."""
+        return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
+
+    def sizes(self, name: str) -> str:
+        """A sentence where the pattern is reproduced and the paper's number and ours are not close; else nothing."""
+        outcome = self.outcomes[name]
+        return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours, outcome.differs)
+
+    def figures(self, name: str) -> list[Figure]:
+        """The figures of an experiment. The name of each begins with the experiment's: all are files of one folder."""
+        return [
+            figure if figure.name.startswith(name) else replace(figure, name=f"{name}-{figure.name}")
+            for figure in self.outcomes[name].figures
+        ]
+
+    def expected_seconds(self, name: str) -> float:
+        """About how long an experiment takes at this scale."""
+        return EXPERIMENTS[name].seconds * self.context.pick(1, FULL)
+
+    @property
+    def counts(self) -> str:
+        """For example '20 reproduced, 14 as predicted, 1 not reproduced, 4 skipped'."""
+        verdicts = (EXPERIMENTS[name].verdict_name(o.verdict) for name, o in self.outcomes.items())
+        return counted(verdicts) or "no experiments"
+
+    def sections(self) -> list[Section]:
+        """One section per experiment."""
+        options = f"--scale {self.context.scale} --seed {self.context.seed} --out {self.folder}"
+        return [
+            Section(
+                name,
+                command=f"topicscope reproduce {name} {options}",
+                figures=self.figures(name),
+                tables=o.tables,
+                verdict=Judgement(
+                    EXPERIMENTS[name].claim,
+                    EXPERIMENTS[name].rule,
+                    *(o.paper, o.theory, o.measured, o.verdict, o.reason),
+                    self.seconds.get(name),
+                    self.compared(name),
+                    self.sizes(name),
+                    EXPERIMENTS[name].verdict_name(o.verdict),
+                ),
+                config=o.config,
+            )
+            for name, o in self.outcomes.items()
+        ]
+
+    def _about(self) -> str:
+        return f"{self.context.scale}, seed {self.context.seed}, {self.counts}"
+
+    def regressions(self) -> list[str]:
+        """Experiments that were reproduced in the reference runs, and are not here."""
+        return [
+            name
+            for name, outcome in self.outcomes.items()
+            if outcome.verdict == "not reproduced"
+            and EXPERIMENTS[name].judged(self.context)
+            and self.context.scale not in EXPERIMENTS[name].lost_at
+        ]
+
+
+def finite(value: Any) -> Any:
+    """Numbers that JSON can hold: None for infinities and NaN."""
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def reproduce(
@@ -109,32 +244,33 @@ def reproduce(
             done = sum(expected[name] for name in outcomes)
             show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
 
-        def take(name: str) -> bool:
-            """Whether the outcome is stored; it is reported then."""
-            stored = read_outcome(folder, name, context)
-            if stored is not None:
-                outcomes[name] = stored
-                if finished is not None:
-                    finished(name, stored, seconds.get(name))
-                report()
-            return stored is not None
+        def take(name: str, outcome: Outcome) -> None:
+            outcomes[name] = outcome
+            if finished is not None:
+                finished(name, outcome, seconds.get(name))
+            report()
 
         report()
-        missing = [name for name in expected if not take(name)]
+        for name in expected:
+            stored = read_outcome(folder, name, context)
+            if stored is not None:
+                take(name, stored)
+        missing = [name for name in expected if name not in outcomes]
         if missing:
             opened.mark("running")
-        earlier = stored_reproduction(folder, context).outcomes if renewed is not None else {}
+        others = stored_outcomes(folder, context, [name for name in EXPERIMENTS if name not in outcomes])
         groups = grouped(missing)
         for number, measured in engine(compute_group, context, groups):
-            for name, (record, took) in zip(groups[number], measured, strict=True):
+            for name, (outcome, took) in zip(groups[number], measured, strict=True):
                 seconds[name] = took
                 # before the outcome: a command that is killed in between runs the experiment again, no time is lost
                 files.write_json(folder / folders.ENVIRONMENT, {"seconds": seconds})
-                write_outcome(folder, name, record)
-                take(name)
+                write_outcome(folder, name, context, outcome)
+                take(name, outcome)
                 if renewed is not None:
-                    renewed(Reproduction.of(context, earlier | outcomes, seconds, folder))
-        opened.finish(stored_reproduction(folder, context).as_dict(), seconds=seconds)
+                    renewed(Reproduction.of(context, others | outcomes, seconds, folder))
+        whole = Reproduction.of(context, others | outcomes, seconds, folder)
+        opened.finish(whole.as_dict(), seconds=seconds)
     return Reproduction.of(context, outcomes, seconds, folder)
 
 
@@ -157,40 +293,22 @@ def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
     return sorted(map(tuple, groups.values()), key=lambda group: -sum(EXPERIMENTS[name].seconds for name in group))
 
 
-def compute_group(context: Context, names: Sequence[str]) -> list[tuple[dict[str, Any], float]]:
-    """In a worker: of each experiment what the outcome's file holds, and the seconds that it took."""
+def compute_group(context: Context, names: Sequence[str]) -> list[tuple[Outcome, float]]:
+    """In a worker: the outcome of each experiment, and the seconds that it took."""
     return [compute(context, name) for name in names]
 
 
-def compute(context: Context, name: str) -> tuple[dict[str, Any], float]:
+def compute(context: Context, name: str) -> tuple[Outcome, float]:
     began = time.perf_counter()
     with affordable():  # the reproduction was announced as a whole
         outcome = EXPERIMENTS[name].run(context)
-    return record_of(name, context, outcome), round(time.perf_counter() - began, 2)
+    return outcome, round(time.perf_counter() - began, 2)
 
 
 def read_reproduction(folder: str | Path) -> Reproduction:
-    """Read all outcomes of a finished folder, as `reproduce` returned them.
-
-    Args:
-        folder: A folder that `reproduce` wrote.
-
-    Returns:
-        The outcomes.
-
-    Raises:
-        InputError: The folder is missing, unfinished or damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.paper import Context, chosen
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = reproduce(chosen(["figure7"]), Context("quick"), f"{folder}/figure7")
-        ...     read_reproduction(f"{folder}/figure7").counts, outcomes_so_far(f"{folder}/figure7").counts
-        ('1 reproduced', '1 reproduced')
-    """
+    """All outcomes of a finished folder, as `reproduce` returned them."""
     folders.finished_about(folder, REPRODUCE)
-    whole = stored_reproduction(Path(folder), stored_context(Path(folder)))
+    whole = outcomes_so_far(folder)
     for entry in folders.read_results(folder)["results"]:
         if entry["id"] not in whole.outcomes:
             path = outcome_path(Path(folder), entry["id"])
@@ -201,25 +319,72 @@ def read_reproduction(folder: str | Path) -> Reproduction:
 
 
 def outcomes_so_far(folder: str | Path) -> Reproduction:
-    """Read all outcomes that a folder holds by now, also while others are computed.
+    """All outcomes that a folder holds by now, also while others are computed."""
+    context = stored_context(Path(folder))
+    outcomes = stored_outcomes(Path(folder), context, EXPERIMENTS)
+    return Reproduction.of(context, outcomes, read_seconds(Path(folder)), Path(folder))
 
-    Args:
-        folder: A folder that `reproduce` writes, finished or not.
 
-    Returns:
-        The outcomes that are there.
+def check_context(folder: Path, context: Context) -> None:
+    """Refuse a folder that holds a reproduction of another scale or seed."""
+    about = folders.read_about(folder)
+    if about is None or about.kind != REPRODUCE.name or about.status == "starting":
+        return  # killed before it had a config, a folder counts as empty
+    stored = stored_context(folder)
+    if stored.config() != context.config():
+        raise InputError(
+            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of scale {context.scale}, "
+            f"seed {context.seed}; choose another folder"
+        )
 
-    Raises:
-        InputError: The folder holds no reproduction.
 
-    Example:
-        See `read_reproduction`.
+def stored_context(folder: Path) -> Context:
+    """Scale and seed of the folder."""
+    config = load_settings(folder / folders.CONFIG, own=True)
+    if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
+        raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
+    return Context(config["scale"], config["seed"])
+
+
+def outcome_path(folder: Path, experiment: str) -> Path:
+    return folder / "outcomes" / f"{experiment}.json"
+
+
+def write_outcome(folder: Path, experiment: str, context: Context, outcome: Outcome) -> None:
+    record = {"format": FORMAT, "context": EXPERIMENTS[experiment].key(context), "outcome": asdict(outcome)}
+    path = outcome_path(folder, experiment)
+    path.parent.mkdir(exist_ok=True)
+    files.write(path, json.dumps(files.sealed(record)).encode())
+
+
+def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> Outcome | None:
+    """A stored outcome; None where it is damaged, was changed, or is of another context.
+
+    Without `inputs` the models and texts that it was made from do not matter.
     """
-    return stored_reproduction(Path(folder), stored_context(Path(folder)))
+    try:
+        content = read_bytes(outcome_path(folder, experiment))
+        stored = files.unsealed(parse_json(content, experiment, finite=False))  # figures may have gaps
+        wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
+        if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
+            return None
+        outcome: Outcome = adapter_of(Outcome).validate_python(stored["outcome"])
+    except (ValueError, KeyError, TypeError):  # InputError and pydantic's ValidationError are ValueErrors
+        return None
+    return outcome
 
 
-def stored_reproduction(folder: Path, context: Context) -> Reproduction:
-    """All outcomes of a folder, of whatever models and texts."""
-    stored = {name: read_outcome(folder, name, context, inputs=False) for name in EXPERIMENTS}
-    outcomes = {name: outcome for name, outcome in stored.items() if outcome is not None}
-    return Reproduction.of(context, outcomes, read_seconds(folder), folder)
+def stored_outcomes(folder: Path, context: Context, names: Sequence[str] | dict[str, Any]) -> dict[str, Outcome]:
+    """The outcomes that are stored, of whatever models and texts."""
+    stored = {name: read_outcome(folder, name, context, inputs=False) for name in names}
+    return {name: outcome for name, outcome in stored.items() if outcome is not None}
+
+
+def read_seconds(folder: Path) -> dict[str, float]:
+    """By experiment, as far as environment.json says: it is no part of the result, and may be missing or damaged."""
+    try:
+        stored = folders.read_json(folder / folders.ENVIRONMENT)["seconds"]
+        known = {name: float(stored[name]) for name in EXPERIMENTS if name in stored}
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {name: value for name, value in known.items() if math.isfinite(value)}

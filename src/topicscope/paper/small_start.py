@@ -14,20 +14,19 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell
-from topicscope.paper.flows import all_of
-from topicscope.paper.stage_flows import World
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import Course, Setting, TiedPopulation, Weights, dynamics, gradient_flow, tied_start, word_tables
 from topicscope.world import Masking
 
-WORLD, WIDTH = World(4, 3, 2), 60
+WORLD, WIDTH = FlowWorld(4, 3, 2), 60
 SCALES = tuple(0.09 / 3**i for i in range(5))
 SEEDS = {"quick": 2, "full": 5}
 FINER = {"quick": 0, "full": 1}  # smaller scales more
 LONGEST = 50_000.0  # time, of a flow whose key and query do not come
 
+# Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d)).
 RATIO, CLOSE, FORMULA = 3.0, 0.05, 0.2
-"""Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d))."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +69,6 @@ def contrasts(weights: Weights) -> tuple[float, float]:
         return WORLD.v * (same - (float(blocks.sum()) - WORLD.T * same) / (WORLD.T * (WORLD.T - 1)))
 
     return Masking().k * mean_eigenvalue(tables.value), mean_eigenvalue(tables.scores)
-
-
-def reached(times: list[float], course: list[float], level: float) -> float:
-    """When a course first reaches a level, between two steps by a straight line; NaN where it does not."""
-    above = np.flatnonzero(np.array(course) >= level)
-    if not len(above) or above[0] == 0:
-        return float("nan") if not len(above) else times[0]
-    i = int(above[0])
-    share = (level - course[i - 1]) / (course[i] - course[i - 1])
-    return times[i - 1] + share * (times[i] - times[i - 1])
 
 
 def escape(scale: float, seed: int) -> Escape:
@@ -258,7 +247,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+SMALL_START = Experiment(
     id="small-start",
     claim="With a trained embedding t50 of value is in proportion to 1/s (s: initial scale), and t50 of key over that "
     "of value falls with s.",
@@ -271,6 +260,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=10,
+    beyond=True,
     number=Number(
         "t50(s/3) / t50(s)",
         "t50 of value at the smallest initial scale over that at the scale before, three times as large (a ratio; 3 "

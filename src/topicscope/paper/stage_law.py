@@ -1,44 +1,190 @@
-"""Stage law: when value and key rise, predicted in closed form and measured under gradient flow (beyond the paper)."""
+"""When value, key and query rise: the law beside gradient flow (stage-law), and beside SGD (sgd-second-stage)."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
+from topicscope import training
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
-from topicscope.paper.stage_flows import (
-    COMMON,
-    GROUP,
-    LARGE,
-    SCALES,
-    SEEDS,
-    SMALL,
-    WORLDS,
-    StageFlow,
-    World,
-    stage_flow,
-    stage_flows,
-)
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, Scale, first_step, train_many, verdict
+from topicscope.theory import Growth, Population, Weights, gradient_flow, optimum
+from topicscope.world import Fixed, Masking, TopicModel
 
-CLOSE = 0.03
-"""How far measured half-times and norms may be from the law, as a share."""
+STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
+
+SCALES = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
+SEEDS = {"quick": 2, "full": 5}
+COMMON = 1e-3  # the scale that `no-correct-words` takes too
+
+AFTER = 8.0  # A flow ends so many e-folds after the predicted half-time of key and query: on the second plateau
+
+# Up to this scale there is a second plateau: from larger starts the third act begins before the second ends.
+SMALL = 1e-3
+
+
+class FlowWorld(NamedTuple):
+    """T topics of v words, tau of them in a document."""
+
+    T: int
+    v: int
+    tau: int
+
+    @property
+    def topic_model(self) -> TopicModel:
+        return TopicModel(self.T, self.v)
+
+    @property
+    def prior(self) -> Fixed:
+        return Fixed(topics_per_document=self.tau, length="infinite")
+
+    @property
+    def width(self) -> int:
+        """d_a: as many as there are words with [MASK]."""
+        return self.T * self.v + 1
+
+    def population(self, masking: Masking | None = None) -> Population:
+        return Population.of(self.topic_model, self.prior, masking or Masking())
+
+    def growth(self) -> Growth:
+        return Growth.of(self.topic_model, self.prior)
+
+    def start(self, scale: float, seed: int) -> Weights:
+        return Weights.gaussian(self.width, self.width, scale, seed)
+
+    def __str__(self) -> str:
+        return f"({self.T}, {self.v}, {self.tau})"
+
+
+WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))
+# The paper's size. From scale .001 the third act begins here before key is half-way, and there is no plateau.
+LARGE = FlowWorld(10, 10, 3)
+
+
+class Halves(NamedTuple):
+    """t50 of value, key and query: half-way from the start to the law's plateau (value: the first); NaN: never."""
+
+    value: float
+    key: float
+    query: float
+
+
+@dataclass(frozen=True)
+class StageFlow:
+    """A flow to the second plateau: measured and predicted."""
+
+    world: FlowWorld
+    scale: float
+    seed: int
+    measured: Halves
+    predicted: Halves
+    times: list[float]
+    value: list[float]  # norms
+    key: list[float]
+    value_law: list[float]
+    key_law: list[float]
+    plateau: float  # |W_K| on the second plateau
+    plateau_law: float
+    loss: float
+    loss_law: float
+    singular: list[float]  # values of W_K' W_Q there, largest first
+
+    @property
+    def errors(self) -> Halves:
+        """Measured over predicted, less 1."""
+        return Halves(*(there / said - 1 for there, said in zip(self.measured, self.predicted, strict=True)))
+
+
+class FirstStage:
+    """|W(t)| of the closed form from a given start."""
+
+    def __init__(self, world: FlowWorld, start: Float[np.ndarray, "V V"]) -> None:
+        self.best, self.start = optimum(world.topic_model, world.prior, Masking()), start
+        self.end = 100 / min(mode.eigenvalue for mode in self.best.modes if mode.eigenvalue > 1e-12)
+
+    def norm(self, time: float) -> float:
+        return float(np.linalg.norm(self.best.value_at(time, self.start)))
+
+    @property
+    def plateau(self) -> float:
+        """What is not learnt stays where it started."""
+        return self.norm(self.end)
+
+    def half_time(self) -> float:
+        from scipy.optimize import brentq
+
+        half = (self.norm(0.0) + self.plateau) / 2
+        return float(brentq(lambda time: self.norm(time) - half, 0.0, self.end, xtol=1e-9 * self.end))
+
+
+def key_law(growth: Growth, start: Weights, times: Float[np.ndarray, " n"]) -> list[float]:
+    """|W_K(t)|: the part in topic contrasts that W_K and W_Q share grows as the law says, the rest stands still."""
+    width, first = len(start.key), growth.realised_start(start.key, start.query)
+    grows = np.sqrt(width) * (growth.topics - 1)
+    rest = float(np.vdot(start.key, start.key)) - grows * first
+    return np.sqrt(rest + grows * growth.course(times, width, first)).tolist()
+
+
+def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = AFTER) -> StageFlow:
+    """The flow up to `after` e-folds past the predicted half-time of key."""
+    growth, start = world.growth(), world.start(scale, seed)
+    first, norm = FirstStage(world, start.value), growth.plateau_norm(world.width)
+    said = growth.half_time(world.width, growth.realised_start(start.key, start.query))
+    course = gradient_flow(world.population(), start, said + after * growth.e_fold(world.width), keep=True)
+    half = course.half_way("key", norm)
+    place = course.slowest(after=half if half < course.times[-1] else said)
+    there = course.states[place]
+    return StageFlow(
+        world,
+        scale,
+        seed,
+        Halves(course.half_way("value", first.plateau), half, course.half_way("query", norm)),
+        Halves(first.half_time(), said, said),
+        course.times,
+        course.norm("value").tolist(),
+        course.norm("key").tolist(),
+        [first.norm(time) for time in course.times],
+        key_law(growth, start, np.array(course.times)),
+        float(course.norm("key")[place]),
+        norm,
+        course.losses[place],
+        growth.loss(growth.l_star),
+        np.linalg.svd(there.key.T @ there.query, compute_uv=False).tolist(),
+    )
+
+
+def stage_flows(context: Context) -> list[StageFlow]:
+    """All worlds, scales and seeds; computed once per process."""
+    return _flows(context.scale, context.seed)
+
+
+@lru_cache(maxsize=1)
+def _flows(scale: Scale, seed: int) -> list[StageFlow]:
+    seeds = [1000 * seed + i for i in range(SEEDS[scale])]
+    return [stage_flow(world, s, i) for world in WORLDS for s in SCALES[scale] for i in seeds]
+
+
+CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a share
 
 DRAWN = 40  # points of a measured curve
 
 
 @dataclass(frozen=True)
-class Found:
+class LawFlows:
     """One flow for each world, scale and seed; at scale full one of T = v = 10."""
 
     flows: list[StageFlow]
     large: list[StageFlow] = field(default_factory=list)
 
 
-def measure(context: Context) -> Found:
+def measure_flows(context: Context) -> LawFlows:
     large = [stage_flow(LARGE, COMMON, 1000 * context.seed, after=1.0)] if context.scale == "full" else []
-    return Found(stage_flows(context), large)
+    return LawFlows(stage_flows(context), large)
 
 
 def worst(flow: StageFlow) -> float:
@@ -50,7 +196,7 @@ def off_plateau(flow: StageFlow) -> float:
     return abs(flow.plateau / flow.plateau_law - 1)
 
 
-def curves(world: World, flows: list[StageFlow]) -> list[Lines]:
+def curves(world: FlowWorld, flows: list[StageFlow]) -> list[Lines]:
     """Value and key of a world against the law, from the first seed of each scale."""
     first = {flow.scale: flow for flow in reversed(flows) if flow.world == world}
     panels = []
@@ -112,7 +258,7 @@ def half_times(flows: list[StageFlow]) -> list[Lines]:
     ]
 
 
-def judge(found: Found) -> Outcome:
+def judge_flows(found: LawFlows) -> Outcome:
     flows, worlds = [*found.flows, *found.large], WORLDS + (LARGE,) * len(found.large)
     small = [flow for flow in found.flows if flow.scale <= SMALL]
     error, plateau = max(map(worst, flows)), max(map(off_plateau, small))
@@ -180,7 +326,9 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+# The rule's first draft measured half-way against the slowest point of the flow itself. Flows from scale .01 have no
+# such point before the third act, so the law's plateau took its place.
+STAGE_LAW = Experiment(
     id="stage-law",
     claim="A closed form predicts when value rises, and when key and query rise.",
     rule="Gradient flow of the population loss (squared, one-hot words, all three matrices, d_a = V) in three worlds, "
@@ -189,16 +337,173 @@ EXPERIMENT = Experiment(
     "is within 3% of its prediction from that very start; a norm that does not get half-way fails. For initial scales "
     "up to .001, |W_K| at the slowest point after t50 of key is within 3% of the law's second plateau. With --scale "
     "full one flow of T = v = 10 from scale .001 is judged too, by its half-times alone: it has no second plateau.",
-    measure=measure,
-    judge=judge,
+    measure=measure_flows,
+    judge=judge_flows,
     seconds=20,
-    group=GROUP,
+    beyond=True,
+    group=STAGE_FLOWS,
     number=Number(
         "t50 of key over law",
         "half-time of the norm of W_K under gradient flow over its prediction, median over worlds, scales and seeds (1 "
         "in theory); the paper prints no times of a flow",
     ),
 )
-"""The rule's first draft measured half-way against the slowest point of the flow itself. Flows from scale .01 have no
-such point before the third act, so the law's plateau took its place.
-"""
+
+
+SGD_CLOSE = 0.2  # how far the measured step may be from the predicted one, as a share
+
+SGD_DRAWN = 50  # points of a curve
+
+
+class SgdSetting(NamedTuple):
+    """A world, the width d_a of attention, the scale s of the start, the rate, documents per step, steps."""
+
+    world: FlowWorld
+    width: int
+    scale: float
+    rate: float
+    batch: int
+    steps: int
+
+
+# T = v = 10 takes some minutes, so that the quick scale has a smaller world. Rates are half of what is stable.
+SGD_SETTINGS: dict[Scale, SgdSetting] = {
+    "quick": SgdSetting(FlowWorld(5, 4, 2), 21, 0.01, 8.0, 40, 5_000),
+    "full": SgdSetting(FlowWorld(10, 10, 3), 16, 0.01, 20.0, 10, 28_000),
+}
+
+
+@dataclass(frozen=True)
+class SgdCourse:
+    """|W_K| at every step of a run, |W_K| of the law at the same steps, and the step that the law predicts."""
+
+    norm: list[float]
+    law: list[float]
+    predicted: float
+    value: list[float]
+
+
+@dataclass(frozen=True)
+class SgdCourses:
+    """One course for each seed. `plateau`: |W_K| of the law at the second plateau."""
+
+    setting: SgdSetting
+    courses: list[SgdCourse]
+    plateau: float
+    config: dict[str, Any]
+
+
+def measure_sgd(context: Context) -> SgdCourses:
+    setting = SGD_SETTINGS[context.scale]
+    growth = setting.world.growth()
+    settings: dict[str, Any] = {
+        "steps": setting.steps,
+        "batch_size": setting.batch,
+        "snapshots": [0],
+        "topic_model": {"topics": setting.world.T, "words_per_topic": setting.world.v},
+        "documents": {"kind": "fixed", "topics_per_document": setting.world.tau, "length": "infinite"},
+        "data": {"documents": 20_000, "dev_documents": 20},
+        "model": {"attention_dim": setting.width, "init_scale": setting.scale, "prediction_bias": "none"},
+        "objective": {"loss": "squared"},
+        "optimizer": {"name": "sgd", "lr": setting.rate},
+    }
+    runs = train_many(context, **settings)
+    return SgdCourses(
+        setting,
+        [sgd_course(setting, run) for run in runs],
+        growth.plateau_norm(setting.width),
+        runs[0].config.as_dict(),
+    )
+
+
+def sgd_course(setting: SgdSetting, run: training.Run) -> SgdCourse:
+    growth = setting.world.growth()
+    start = Weights(*(run.snapshots[0][part].astype(float) for part in Weights._fields))
+    half = growth.half_time(setting.width, growth.realised_start(start.key, start.query))
+    norm = run.metrics["norm_key"]
+    law = key_law(growth, start, setting.rate * np.arange(len(norm)))
+    return SgdCourse(norm.tolist(), law, half / setting.rate, run.metrics["norm_value"].tolist())
+
+
+def lines(courses: list[SgdCourse], name: str, law: str = "", *, markers: bool = False) -> list[Series]:
+    """A curve of every seed; those of the law have one colour."""
+    every = max(1, len(courses[0].norm) // SGD_DRAWN)
+    return [
+        Series(
+            f"{law or 'SGD'}, seed {seed}",
+            [float(step) for step in range(0, len(course.norm), every)],
+            np.round(getattr(course, name)[::every], 5).tolist(),
+            group=law or f"SGD, seed {seed}",
+            markers=markers,
+        )
+        for seed, course in enumerate(courses)
+    ]
+
+
+def judge_sgd(found: SgdCourses) -> Outcome:
+    setting, courses = found.setting, found.courses
+    measured = [first_step(course.norm, (course.norm[0] + found.plateau) / 2, math.inf) for course in courses]
+    ratios = [step / course.predicted for step, course in zip(measured, courses, strict=True)]
+    near = all(abs(ratio - 1) <= SGD_CLOSE for ratio in ratios)
+    said = ", ".join(f"{course.predicted:,.0f}" for course in courses)
+    there = ", ".join(f"{step:,.0f}" if np.isfinite(step) else "not within the run" for step in measured)
+    where = f"T = {setting.world.T}, v = {setting.world.v}, tau = {setting.world.tau}"
+    return Outcome(
+        paper="SGD shows no second stage in the paper's figures",
+        theory=f"key half-way at step {said} (by seed; rate {setting.rate:g}, scale {setting.scale:g}, {where})",
+        measured=f"key half-way at step {there} (by seed)",
+        verdict=verdict(near),
+        reason=f"measured over predicted step: {', '.join(f'{ratio:.3f}' for ratio in ratios)} (within "
+        f"{100 * SGD_CLOSE:g}% of 1 asked); {where}, d_a = {setting.width}, {setting.steps:,} steps of {setting.batch} "
+        "infinite documents",
+        figures=[
+            Figure(
+                "sgd-second-stage",
+                f"SGD's second stage, {where}",
+                "Norm of W_K against steps: the run and the law, drawn from the run's own start, rise together. The "
+                "value matrix was learnt long before.",
+                [
+                    Lines(
+                        "|W_K|",
+                        [*lines(courses, "norm", markers=True), *lines(courses, "law", "law")],
+                        "step",
+                        "Frobenius norm",
+                        levels=[(found.plateau / 2, "half of the second plateau")],
+                    ),
+                    Lines("|W_V|", lines(courses, "value"), "step", "Frobenius norm"),
+                ],
+            )
+        ],
+        tables=[
+            TableData(
+                f"Key half-way, {where}",
+                ["seed", "predicted step", "measured step", "ratio"],
+                [
+                    [str(seed), f"{course.predicted:,.0f}", f"{step:,.0f}", f"{ratio:.3f}"]
+                    for seed, (course, step, ratio) in enumerate(zip(courses, measured, ratios, strict=True))
+                ],
+            )
+        ],
+        numbers={"predicted": [course.predicted for course in courses], "measured": measured, "ratios": ratios},
+        config=found.config,
+        ours=float(np.mean(ratios)),
+    )
+
+
+SGD_SECOND_STAGE = Experiment(
+    id="sgd-second-stage",
+    claim="SGD has a second stage too, at the step that the law predicts.",
+    rule="SGD on the squared loss, infinite documents, one-hot words; the world (5, 4, 2), with --scale full (10, 10, "
+    "3). In every run the step at which |W_K| is half-way from its start to the law's second plateau is within 20% of "
+    "the predicted step: the law's half-time from the run's own start, divided by the learning rate. A run that does "
+    "not get half-way fails.",
+    measure=measure_sgd,
+    judge=judge_sgd,
+    seconds=15,
+    beyond=True,
+    number=Number(
+        "step over law",
+        "step at which the norm of W_K is half-way to the second plateau over the predicted step, mean over runs (1 in "
+        "theory); the paper's runs of SGD end before it",
+    ),
+)

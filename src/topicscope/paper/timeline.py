@@ -106,7 +106,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+TIMELINE = Experiment(
     id="timeline",
     claim="From near zero, topic structure appears in the embedding first and in the attention later.",
     rule="Half-way step: where the same-topic minus different-topic mean has made half of its way from start to end. "
@@ -115,6 +115,7 @@ EXPERIMENT = Experiment(
     measure=measure,
     judge=judge,
     seconds=30,
+    beyond=True,
     number=Number(
         "later by a factor of",
         "the half-way step of attention (half of the way to its final same-topic minus different-topic mean) over that "

@@ -3,18 +3,335 @@
 And how much of them is Adam's epsilon, and what gradient flow does.
 """
 
+from __future__ import annotations
+
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from statistics import mode
+from typing import Any, NamedTuple
 
-from topicscope import sweeps, training
-from topicscope.measure import PHASES
-from topicscope.pages import Axes, Figure, Row, map_figure, phase_table
-from topicscope.paper import predicted_map, stage_findings as findings
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, verdict
-from topicscope.paper.stage_findings import EMBEDDING, EPS, LOSS, LR, SCALE
+import numpy as np
+
+from topicscope import laws, sweeps, training
+from topicscope.measure import NOT_COVERED, PHASES, TWO_STAGE as TWO_STAGE_FROM
+from topicscope.pages import Axes, Figure, Map, Row, TableData, map_figure, phase_table, tick
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, verdict
+
+DEFAULT_EPS = 1e-8
+LOSS, EMBEDDING = "objective.loss", "model.embedding"
+LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
+LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
+
+
+def both_occur(rows: Sequence[Row], at: str) -> bool:
+    """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
+    courses = [{row["phase"] for row in rows if row[at] == value} - {"diverged"} for value in {row[at] for row in rows}]
+    return any("two-stage" in phases and len(phases) > 1 for phases in courses)
+
+
+def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
+    """`maps`: the rows of each optimiser."""
+    everywhere = [row for rows in maps.values() for row in rows]
+    return [
+        *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
+        large_start(everywhere),
+        staggered(everywhere),
+        *(epsilon_sentence(*key, here) for key, here in by_setting(along_epsilon).items()),
+        *(flow_sentence(*key, here) for key, here in by_setting(along_flow).items()),
+    ]
+
+
+def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of every loss and embedding."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
+    return groups
+
+
+def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """Counts, and where the two stages are."""
+    counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    two = [row for row in rows if row["phase"] == "two-stage"]
+    where = ""
+    if two:
+        where = (
+            f"; two-stage at lr {span([row[LR] for row in two])} and init_scale {span([row[SCALE] for row in two])}, "
+            f"median separation {np.median([row['separation'] for row in two]):.3g}"
+        )
+    return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
+
+
+def span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return tick(low) if low == high else f"{tick(low)} to {tick(high)}"
+
+
+def large_start(rows: Sequence[Row]) -> str:
+    """Where norms say nothing: the matrices start larger than they end."""
+    large = [row for row in rows if row[SCALE] >= LARGE_SCALE and row["phase"] == "never"]
+    learnt = [row for row in large if row["contrast"] is not None and row["contrast"] > LEARNT_CONTRAST]
+    return (
+        f"'Never' at initial scales of .1 and more ({len(large)} points) means that norms which start large do not "
+        f"grow, not that nothing is learnt: at {len(learnt)} of these points the same-topic minus different-topic mean "
+        "ends above .05."
+    )
+
+
+def staggered(rows: Sequence[Row]) -> str:
+    return (
+        f"{sum(row['phase'] == 'staggered' for row in rows)} points are 'staggered': key and query start at least "
+        "twice as late as value, but are not half-way so much later, because W_V rises again, or goes on rising, after "
+        "attention has formed."
+    )
+
+
+def mean_separation(rows: Iterable[Row]) -> float | None:
+    known = [row["separation"] for row in rows if row.get("separation") is not None]
+    return float(np.mean(known)) if known else None
+
+
+def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """Is the separation there without epsilon, and what does epsilon do to it?"""
+    epsilons = sorted({row[EPS] for row in rows})
+    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in epsilons}
+    least = at[epsilons[0]]
+    without = "two stages" if least is not None and least >= TWO_STAGE_FROM else "no two stages"
+    largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
+    ends = [eps for eps in epsilons if at[eps] is None]
+    return (
+        f"Adam's epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (mean separation "
+        f"{cell(least)} at {epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
+        f"largest {cell(largest[0])} at {largest[1]:g})"
+        + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
+    )
+
+
+def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+    """The same time at two rates: agreement means gradient flow."""
+    parts = []
+    for scale in sorted({row[SCALE] for row in rows}):
+        pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
+        courses = [f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})" for row in pair]
+        parts.append(f"from initial scale {scale:g} {' and '.join(courses)}")
+    return f"SGD over the same time at two rates, {loss}, {embedding} embedding: {'; '.join(parts)}."
+
+
+def epsilon_table(rows: Sequence[Row]) -> TableData:
+    epsilons, scales = sorted({row[EPS] for row in rows}), sorted({row[SCALE] for row in rows})
+    lines = []
+    for (loss, embedding), here in by_setting(rows).items():
+        for scale in scales:
+            at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
+            lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
+    return TableData(
+        "Mean stage separation along Adam's epsilon, one column each (-: no second stage)",
+        ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
+        lines,
+    )
+
+
+def flow_table(rows: Sequence[Row]) -> TableData:
+    """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
+    lines = []
+    for row in rows:
+        halves = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
+        times = [None if half is None else half * row[LR] for half in halves]
+        place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
+        lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
+    return TableData(
+        "SGD over the same time at two rates",
+        [
+            *("loss", "embedding", "scale", "rate", "steps", "phase", "separation"),
+            *("time of t50 value", "key", "query"),
+        ],
+        lines,
+    )
+
+
+# |mean| / rms of the gradients of key and query over batches of 40 documents (T = v = 10, Dirichlet of .1). In topic
+# contrasts it is .19 where queries are random and .75 where they lie in topic contrasts; this is the geometric mean.
+BATCH_NOISE = 0.38
+
+# Share of the SGD and gradient-flow cells that must take the predicted phase; one that is not covered does not.
+ENOUGH = 0.9
+
+PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
+
+
+def predictions(configs: Sequence[training.RunConfig]) -> list[Row]:
+    """Columns of what the laws predict for these runs."""
+    return [dict(found.as_dict()) for found in laws.predicted_phases(configs, batch_noise=BATCH_NOISE)]
+
+
+class Cell(NamedTuple):
+    """One place of a map: the phase that most seeds take, the one that most predictions say, and a row of each."""
+
+    optimiser: str
+    place: dict[str, Any]
+    measured: str
+    predicted: str
+    row: Row
+
+    @property
+    def right(self) -> bool:
+        return self.measured == self.predicted
+
+    @property
+    def covered(self) -> bool:
+        return self.predicted != NOT_COVERED
+
+
+def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in PLACE), []).append(row)
+    found = []
+    for place, here in groups.items():
+        measured, predicted = (mode(row[name] for row in here) for name in ("phase", "predicted_phase"))
+        typical = next(row for row in here if row["phase"] == measured)
+        found.append(Cell(optimiser, dict(zip(PLACE, place, strict=True)), measured, predicted, typical))
+    return found
+
+
+class Shares(NamedTuple):
+    """How many cells there are, have a prediction, and take it."""
+
+    cells: int
+    covered: int
+    right: int
+
+    @classmethod
+    def of(cls, found: Sequence[Cell]) -> Shares:
+        return cls(len(found), sum(one.covered for one in found), sum(one.right for one in found))
+
+    @property
+    def share(self) -> float:
+        """Of all cells."""
+        return self.right / self.cells if self.cells else 0.0
+
+    @property
+    def sentence(self) -> str:
+        of_covered = f"{self.right / self.covered:.0%}" if self.covered else "-"
+        return (
+            f"{self.right} of {self.cells} cells take the predicted phase ({self.share:.0%}; "
+            f"{of_covered} of the {self.covered} that the laws cover)"
+        )
+
+
+@dataclass(frozen=True)
+class MapLaw:
+    """The cells of SGD and gradient flow, by which the laws are judged, and those of Adam."""
+
+    flow: list[Cell]
+    adam: list[Cell]
+
+    @classmethod
+    def of(cls, maps: Mapping[str, Sequence[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> MapLaw:
+        return cls(
+            [*cells("sgd", maps["sgd"]), *cells("gradient flow", along_flow)],
+            [*cells("adam", maps["adam"]), *cells("adam", along_epsilon)],
+        )
+
+    @property
+    def holds(self) -> bool:
+        return Shares.of(self.flow).share >= ENOUGH
+
+    @property
+    def sentences(self) -> list[str]:
+        return [
+            f"The laws {'hold' if self.holds else 'do not hold'} (at least {ENOUGH:.0%} of the SGD and gradient-flow "
+            f"cells must take the predicted phase): {Shares.of(self.flow).sentence}.",
+            f"Adam, which is not judged: {Shares.of(self.adam).sentence}.",
+        ]
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """For results.json."""
+        shares = {"sgd and gradient flow": Shares.of(self.flow), "adam": Shares.of(self.adam)}
+        return {"holds": self.holds} | {name: one._asdict() | {"share": one.share} for name, one in shares.items()}
+
+    @property
+    def table(self) -> TableData:
+        """Cells in another phase than predicted, and why."""
+        lines = [
+            [
+                one.optimiser,
+                *("-" if one.place[name] is None else tick(one.place[name]) for name in PLACE),
+                one.measured,
+                one.predicted,
+                cell(one.row.get("separation")),
+                cell(one.row.get("predicted_separation")),
+                why(one),
+            ]
+            for one in (*self.flow, *self.adam)
+            if one.covered and not one.right
+        ]
+        columns = ["optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"]
+        more = ["separation", "predicted separation", "why"]
+        return TableData("Cells in another phase than predicted", [*columns, *more], lines)
+
+
+def why(one: Cell) -> str:
+    """What makes the two phases differ, in the numbers that part them."""
+    row = one.row
+    if "diverged" in (one.measured, one.predicted):
+        return "the law has no noise of batches: it describes gradient flow, or descent with full batches"
+    if (one.measured, one.predicted) == ("staggered", "two-stage"):
+        return "W_V rises again once attention has formed: the third act is not in the law"
+    if "never" in (one.measured, one.predicted):
+        return f"W_V's norm is predicted to rise by {100 * (row.get('predicted_rise') or 0):.2g}%; from 5% on it counts"
+    starts = [cell(row.get(name)) for name in ("start_separation", "predicted_start_separation")]
+    return f"the limit between them is a separation of 2; that of the starts is {starts[0]}, predicted {starts[1]}"
+
+
+def predicted_figure(
+    sgd: tuple[Axes, Sequence[Row]], adam: tuple[Axes, Sequence[Row]], along_epsilon: tuple[Axes, Sequence[Row]]
+) -> Figure:
+    """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
+    title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
+    over, under = zip(*pairs("sgd", sgd, LR), strict=True)
+    beside = [
+        panel
+        for maps, across in ((adam, LR), (along_epsilon, EPS))
+        for pair in pairs("adam", maps, across)
+        if any(value != len(PHASES) for line in pair[1].z for value in line)
+        for panel in pair
+    ]
+    alt = (
+        f"{title}: learning rate or Adam's epsilon to the right, initial scale upwards. SGD: four measured maps over "
+        "those of the laws; Adam: a measured map beside that of the laws."
+    )
+    return Figure("two-stage-predicted", title, alt, [*over, *under, *beside], columns=4)
+
+
+def pairs(optimiser: str, maps: tuple[Axes, Sequence[Row]], across: str) -> list[tuple[Map, Map]]:
+    """Measured and predicted map of each loss and embedding; the latter has a cross where it differs."""
+    axes, rows = maps
+    both = (map_figure(rows, axes, name, "", "", across=across, up=SCALE) for name in ("phase", "predicted_phase"))
+    measured, predicted = ([panel for panel in one.panels if isinstance(panel, Map)] for one in both)
+    return [
+        (
+            replace(left, title=f"{optimiser}, {left.title}"),
+            replace(right, title=f"law, {right.title}", marks=crosses(left, right)),
+        )
+        for left, right in zip(measured, predicted, strict=True)
+    ]
+
+
+def crosses(measured: Map, predicted: Map) -> list[tuple[int, int]]:
+    """Cells that have a prediction and another phase. Phases have the same places in both lists of names."""
+    return [
+        (column, row)
+        for row, (left, right) in enumerate(zip(measured.z, predicted.z, strict=True))
+        for column, (here, there) in enumerate(zip(left, right, strict=True))
+        if there != len(PHASES) and here != there
+    ]
+
 
 LOSSES, EMBEDDINGS = ["squared", "cross-entropy"], ["one-hot", "trained"]
 RATES: dict[str, dict[str, list[float]]] = {
@@ -22,28 +339,27 @@ RATES: dict[str, dict[str, list[float]]] = {
     "sgd": {"quick": [1e-1, 1.0], "full": [1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0, 10.0]},
 }
 SCALES = {"quick": [1e-3, 1e-2, 1e-1], "full": [1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 1e-1, 1.0]}
+# The quick maps are coarse: the cells at the edge of the two stages, which decide the verdict, and those around.
 EPSILONS = {
     "quick": [1e-20, 1e-8, 1e-4],
     "full": [1e-20, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2],
 }
-"""The quick maps are coarse: the cells at the edge of the two stages, which decide the verdict, and those around."""
 
 EPSILON_SCALES = {"quick": [1e-2], "full": [1e-3, 1e-2]}
 FLOW_SCALES = {"quick": [1e-1], "full": [1e-2, 1e-1]}
 FLOW_EMBEDDINGS = {"quick": ["trained"], "full": EMBEDDINGS}
-EPSILON_RATE = 1e-3
-"""Adam's learning rate along epsilon: that of Figure 4."""
+EPSILON_RATE = 1e-3  # Adam's learning rate along epsilon: that of Figure 4
 
+# The larger of two rates of SGD; a third of it with three times the steps gives the same course in gradient flow.
 FLOW_RATES = {
     ("squared", "one-hot"): 0.3,
     ("squared", "trained"): 0.3,
     ("cross-entropy", "one-hot"): 3.0,
     ("cross-entropy", "trained"): 1.0,
 }
-"""The larger of two rates of SGD; a third of it with three times the steps gives the same course in gradient flow."""
 
+# Loss of a prediction that knows nothing (T = v = 10): the top of the loss maps.
 BLIND = {"squared": 0.99, "cross-entropy": 4.605}
-"""Loss of a prediction that knows nothing (T = v = 10): the top of the loss maps."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +372,7 @@ class Swept:
 
 
 @dataclass(frozen=True)
-class Found:
+class StageMaps:
     """Learning rate x initial scale for each optimiser, epsilon x initial scale, and SGD at two rates."""
 
     maps: dict[str, Swept]
@@ -92,7 +408,7 @@ def flows(context: Context) -> list[Swept]:
     return found
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> StageMaps:
     """Optimisers' rates differ in size. A loss that is c times as large acts as an epsilon that is c times as small."""
     steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
     setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
@@ -115,7 +431,7 @@ def measure(context: Context) -> Found:
     config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
     adam, sgd, epsilon, *along_flow = predicted([maps["adam"], maps["sgd"], epsilon, *flows(context)])
     flow = [row for swept in along_flow for row in swept.rows]
-    return Found({"adam": adam, "sgd": sgd}, epsilon, flow, config)
+    return StageMaps({"adam": adam, "sgd": sgd}, epsilon, flow, config)
 
 
 def predicted(every: list[Swept]) -> list[Swept]:
@@ -125,7 +441,7 @@ def predicted(every: list[Swept]) -> list[Swept]:
         for swept in every
         for row in swept.rows
     ]
-    columns = iter(predicted_map.predictions(configs))
+    columns = iter(predictions(configs))
     return [replace(swept, rows=[row | next(columns) for row in swept.rows]) for swept in every]
 
 
@@ -145,7 +461,7 @@ def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: 
     return Figure(name, title, alt, panels, columns=4)
 
 
-def figures_of(found: Found) -> list[Figure]:
+def figures_of(found: StageMaps) -> list[Figure]:
     over_rates = partial(joined, found.maps)
     along_epsilon = partial(map_figure, found.epsilon.rows, found.epsilon.axes, across=EPS, up=SCALE)
     epsilon = f"Adam's epsilon (rate {EPSILON_RATE:g})"
@@ -164,18 +480,18 @@ def figures_of(found: Found) -> list[Figure]:
         over_rates("contrast", "two-stage-contrast", "Same-topic minus different-topic mean at the end"),
         along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
         along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
-        predicted_map.figure(*((one.axes, one.rows) for one in (found.maps["sgd"], found.maps["adam"], found.epsilon))),
+        predicted_figure(*((one.axes, one.rows) for one in (found.maps["sgd"], found.maps["adam"], found.epsilon))),
     ]
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: StageMaps) -> Outcome:
     maps = {name: swept.rows for name, swept in found.maps.items()}
     counts = {name: Counter(row["phase"] for row in rows) for name, rows in maps.items()}
     total = sum(counts.values(), Counter())
-    panel = findings.by_setting(maps["adam"])["squared", "trained"]
-    by_rate, by_scale = findings.both_occur(panel, at=SCALE), findings.both_occur(panel, at=LR)
-    law = predicted_map.Law.of(maps, found.epsilon.rows, found.flow)
-    sentences = [*findings.sentences(maps, found.epsilon.rows, found.flow), *law.sentences]
+    panel = by_setting(maps["adam"])["squared", "trained"]
+    by_rate, by_scale = both_occur(panel, at=SCALE), both_occur(panel, at=LR)
+    law = MapLaw.of(maps, found.epsilon.rows, found.flow)
+    sentences = [*findings(maps, found.epsilon.rows, found.flow), *law.sentences]
     tables = {name: phase_table(swept.rows, swept.axes, across=LR, up=SCALE) for name, swept in found.maps.items()}
     return Outcome(
         paper="the two stages depend on initialisation and learning rate (no map)",
@@ -188,8 +504,8 @@ def judge(found: Found) -> Outcome:
         figures=figures_of(found),
         tables=[
             *(replace(table, title=f"{table.title} ({name})") for name, table in tables.items()),
-            findings.epsilon_table(found.epsilon.rows),
-            findings.flow_table(found.flow),
+            epsilon_table(found.epsilon.rows),
+            flow_table(found.flow),
             law.table,
         ],
         numbers={
@@ -205,7 +521,7 @@ def judge(found: Found) -> Outcome:
     )
 
 
-EXPERIMENT = Experiment(
+TWO_STAGE = Experiment(
     id="two-stage",
     claim="Whether the two stages appear depends on initialisation and learning rate.",
     rule="Phases, the first that holds: diverged (the loss ends above 1.01 times its start, or is not finite); never "

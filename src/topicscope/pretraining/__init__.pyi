@@ -9,19 +9,15 @@ from .config import (
 from .data import train_tokenizer as train_tokenizer
 from .loop import Loop as Loop, build_optimizer as build_optimizer
 from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model
-from .results import (
+from .run import (
     PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,
     PretrainRuns as PretrainRuns,
-    layer_metrics as layer_metrics,
-    layer_names as layer_names,
-    read_pretrain as read_pretrain,
-    stages_by_layer as stages_by_layer,
-    stored_configs as stored_configs,
-)
-from .run import (
     accelerated as accelerated,
     check_libraries as check_libraries,
     is_main as is_main,
     pretrain as pretrain,
+    read_pretrain as read_pretrain,
+    stages_by_layer as stages_by_layer,
+    stored_configs as stored_configs,
 )

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.ground import InputError, Progress, Stream, generator, needed, silent
+from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, silent
 from topicscope.language import Corpus, encode, load_tokenizer, special_tokens
 from topicscope.pretraining.config import PretrainConfig
 
@@ -204,16 +204,12 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
     built.add_special_tokens(list(SPECIAL.values()))
     size = built.get_vocab_size()
-    if exact and size < vocab_size:
-        raise InputError(
-            f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
-            f"choose a vocabulary (vocab_size) of at most {size}"
-        )
-    if size > vocab_size:
-        raise InputError(
-            f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
-            "choose a larger one"
-        )
+    few = f"the corpus supports {size} tokens of kind {kind}, fewer than the vocabulary of {vocab_size}; "
+    many = f"a vocabulary of {vocab_size} is too small: the letters of the corpus alone need {size}; "
+    refuse(
+        (exact and size < vocab_size, f"{few}choose a vocabulary (vocab_size) of at most {size}"),
+        (size > vocab_size, f"{many}choose a larger one"),
+    )
     first, last = SPECIAL["cls_token"], SPECIAL["sep_token"]
     built.post_processor = library.processors.TemplateProcessing(
         single=f"{first} $A {last}",

@@ -4,13 +4,11 @@ Every process draws the rows and masks of the whole step, and computes its share
 of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
-import hashlib
-import json
 import time
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +24,9 @@ from topicscope.ground import (
     Progress,
     Stream,
     check_tensors,
+    fingerprint,
     metric_lines,
-    one_line,
-    read_tensors,
+    read_checkpoint,
     silent,
     torch_seed,
     write_tensors,
@@ -36,7 +34,7 @@ from topicscope.ground import (
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
-from topicscope.pretraining.results import (
+from topicscope.pretraining.run import (
     ADVICE,
     CHECKPOINT,
     MODEL,
@@ -75,8 +73,6 @@ class Batch:
 
 
 class Batches:
-    """The batches of a run, step by step."""
-
     def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Any, accelerator: Any) -> None:
         self.config, self.rows, self.device = config, rows, accelerator.device
         self.masker = Masker(tokenizer, config.masking, config.seed)
@@ -103,7 +99,6 @@ class Batches:
 
     @property
     def ahead(self) -> int:
-        """How many batches are made, or being made, that no step has taken."""
         return len(self._coming)
 
     def close(self) -> None:
@@ -124,7 +119,6 @@ class Batches:
         )
 
     def on_device(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
-        """In one copy, which the host does not wait for."""
         if self.device.type == "cpu":
             return list(tensors)
         packed = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(self.device, non_blocking=True)
@@ -169,7 +163,6 @@ class HeldOutLoss:
 
     @torch.no_grad()
     def __call__(self, loss_of: MaskedLoss, precision: AbstractContextManager[Any]) -> Float[Tensor, ""]:
-        """This process's share of the mean over all masked places."""
         loss_of.eval()
         with precision:
             loss = sum((loss_of(*part) for part in self.mine), self.zero) / self.places
@@ -178,7 +171,6 @@ class HeldOutLoss:
 
 
 def together(rows: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Masked rows as one micro-batch."""
     shown, places, targets = zip(*rows, strict=True)
     length = shown[0].shape[1]
     return torch.cat(shown), torch.cat([at + i * length for i, at in enumerate(places)]), torch.cat(targets)
@@ -196,7 +188,7 @@ class Loop:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
-        self.fingerprint = hashlib.sha256(json.dumps(config.as_dict(), sort_keys=True).encode()).hexdigest()
+        self.fingerprint = fingerprint(config.as_dict())
         self.rank, self.processes = accelerator.process_index, accelerator.num_processes
         self.device = accelerator.device
         shared = {"rank": self.rank, "processes": self.processes}
@@ -212,13 +204,14 @@ class Loop:
         self.loss_of: Any = self.own_loss  # several processes: what adds up their gradients, too
 
     def run(self, progress: Progress = silent) -> PretrainRun:
-        """From the step of the last checkpoint to the end. Of several processes the main one writes."""
-        try:
-            return self._run(progress)
-        finally:
-            self.batches.close()
+        with closing(self.batches):
+            finite = self._train(progress)
+            self.accelerator.wait_for_everyone()
+            progress("writing the model")
+        return self._end("done" if finite else "diverged")
 
-    def _run(self, progress: Progress) -> PretrainRun:
+    def _train(self, progress: Progress) -> bool:
+        """All steps; False if the loss is no longer a number."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
         written = ""
@@ -252,15 +245,12 @@ class Loop:
                 rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
                 note = f"loss {loss:.3f}, {rate:,.0f} tokens/s" if np.isfinite(loss) else f"{rate:,.0f} tokens/s"
                 progress("pretraining", self.step, config.steps, note)
-        self.accelerator.wait_for_everyone()
-        progress("writing the model")
-        return self._end("done" if finite else "diverged")
+        return finite
 
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
     def _next_stop(self) -> int:
-        """The step at which the next checkpoint shows what was read by then, or the last one."""
         every = self.config.checkpoint_every or self.config.steps
         return min(self.step // every * every + every, self.config.steps)
 
@@ -294,7 +284,6 @@ class Loop:
         return torch.autocast(self.device.type, torch.bfloat16) if self.config.bf16 else nullcontext()
 
     def clip(self) -> Float[Tensor, ""]:
-        """Clip the gradient, where the config says so; returns its norm before that."""
         if self.config.optimizer.clip is not None:
             return torch.nn.utils.clip_grad_norm_(self.parameters, self.config.optimizer.clip)
         return torch.nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
@@ -318,7 +307,6 @@ class Loop:
         return not len(bad)
 
     def _end(self, status: str) -> PretrainRun:
-        self.batches.close()
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
         else:  # as metrics.jsonl would have them
@@ -381,25 +369,19 @@ class Loop:
     @torch.no_grad()
     def load(self, path: Path) -> str:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
-        tensors, note = read_tensors(path, ADVICE)
-        if note.get("fingerprint") != self.fingerprint:
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ADVICE}")
-        if note.get("text") != self.rows.fingerprint:
-            raise InputError(
-                f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
-                f"or {ADVICE}"
-            )
-        try:
-            moments: dict[int, dict[str, Tensor]] = {}
-            for name, array in tensors.items():
-                if name.startswith("optimizer."):
-                    _, number, key = name.split(".")
-                    moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(array))
+        with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
+            if note.get("text") != self.rows.fingerprint:
+                raise InputError(
+                    f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
+                    f"or {ADVICE}"
+                )
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-            for place, state in moments.items():  # shaped as the weights, but for Adam's count of steps
-                for key, value in state.items():
-                    if value.shape != (() if key == "step" else parameters[place].shape):
-                        raise ValueError(f"optimizer.{place}.{key} has shape {tuple(value.shape)}")
+            moments: dict[int, dict[str, Tensor]] = {}
+            for name in [name for name in tensors if name.startswith("optimizer.")]:
+                _, number, key = name.split(".")  # moments have the shapes of weights, except Adam's count of steps
+                if tensors[name].shape != (() if key == "step" else parameters[int(number)].shape):
+                    raise ValueError(f"{name} has shape {tensors[name].shape}")
+                moments.setdefault(int(number), {})[key] = torch.from_numpy(np.array(tensors[name]))
             rows = {name: tensors.pop(f"rows.{name}") for name in ("place", "rest", "store")}
             self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
             check_tensors(tensors, self.state(), path, ADVICE)
@@ -410,10 +392,6 @@ class Loop:
             self.rows.load(rows)
             self.step = self.first_step = int(note["step"])
             return note["metrics"]
-        except InputError:
-            raise
-        except (KeyError, ValueError, RuntimeError, IndexError, TypeError) as error:
-            raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ADVICE}") from None
 
 
 def dropout_generator(device: torch.device) -> torch.Generator:

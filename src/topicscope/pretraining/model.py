@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from topicscope.ground import Stream, needed, torch_seed
 from topicscope.language import shifted_right
-from topicscope.measure import ROTATION_SPAN
+from topicscope.measure import ROTATION_SPAN, rotations
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
-from topicscope.pretraining.results import FIGURES, PARTS
+from topicscope.pretraining.run import FIGURES, PARTS
 
 BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
 # what the library calls our sizes
@@ -52,7 +52,6 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
 
 
 def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
-    """The library's defaults, except for the sizes that the config names."""
     sizes: dict[str, Any] = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
     names = BART if shape.architecture == "bart" else ENCODER
     settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
@@ -197,12 +196,10 @@ class Tracker:
 
     @property
     def row(self) -> int:
-        """Rows held."""
         return len(self.rates)
 
     @torch.no_grad()
     def record(self, step: int, lr: float) -> None:
-        """The weights before a step."""
         row, norms = self.table[self.row], 3 * len(self.layers)
         self.start = step if self.row == 0 else self.start
         torch.stack(torch._foreach_norm(self.matrices), out=row[:norms])
@@ -233,9 +230,7 @@ class Tracker:
         table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
         values = len(FIGURES) + 2 * count
         lengths = np.concatenate([self.past_norms, table[:, values : values + count]])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosine = table[:, values + count :] / (lengths[ROTATION_SPAN:] * lengths[:-ROTATION_SPAN])
-        table[:, values + count :] = (1 - np.clip(cosine, -1, 1)) / 2
+        table[:, values + count :] = rotations(table[:, values + count :], lengths)
         self.past_norms = lengths[len(lengths) - ROTATION_SPAN :]
         self._clear()
         return table

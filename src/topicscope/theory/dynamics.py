@@ -19,12 +19,12 @@ from topicscope.theory.dynamics_result import (
 )
 from topicscope.theory.dynamics_variants import LARGEST_SCALE, with_cross_entropy, with_embedding, with_steps
 from topicscope.theory.growth import Growth
-from topicscope.theory.optimum import World, checked_length, described, optimum
+from topicscope.theory.optimum import HasWorld, checked_length, described, optimum
 from topicscope.theory.setting import K_FROM, NO_K, Setting
 from topicscope.theory.symmetric_optimum import symmetric_optimum
 from topicscope.theory.third_act import SHOWS, escape_rate, gain_by_half_time, third_act_time
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum
-from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
+from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
 
 SMALLEST_SCALE, LARGEST_RATE = 1e-100, 1e6  # of what is given: nothing beyond overflows
 APART = 10  # times that W_V must be faster than key and query, to follow them at once
@@ -37,7 +37,7 @@ TOPICS = "topic contrasts"  # the name of the mode
 
 
 def dynamics(
-    world: Setting | World | TopicModel,
+    world: Setting | World | HasWorld | TopicModel,
     prior: DocumentPrior | None = None,
     masking: Masking | None = None,
     *,
@@ -48,7 +48,7 @@ def dynamics(
     """When each stage of learning comes, predicted from the world and the training alone (R1 to R4, R7, R8).
 
     Args:
-        world: A `Setting`, a whole world such as a RunConfig, or a topic model.
+        world: A `Setting`, a `World`, a RunConfig, which has one, or a topic model.
         prior: Prior of documents, where `world` is a topic model.
         masking: The masking scheme, where `world` is a topic model.
         attention_dim: d_a; None: T v + 1.
@@ -97,15 +97,16 @@ def dynamics(
 
 
 def parts_of(
-    world: Setting | World | TopicModel, prior: DocumentPrior | None, masking: Masking | None
+    world: Setting | World | HasWorld | TopicModel, prior: DocumentPrior | None, masking: Masking | None
 ) -> tuple[TopicModel, DocumentPrior, Masking]:
     if isinstance(world, Setting):
         return world.topic_model, Fixed(topics_per_document=world.tau, length="infinite"), world.masking
     if isinstance(world, TopicModel):
         if prior is None:
-            raise InputError("a topic model needs a prior: give the law of theta, or a Setting or RunConfig")
+            raise InputError("a topic model needs a prior: give the law of theta, or a Setting or World")
         return world, prior, masking or Masking()
-    return world.topic_model, prior or world.documents, masking or world.masking  # type: ignore[return-value]
+    here = world if isinstance(world, World) else world.world
+    return here.topic_model, prior or here.prior, masking or here.masking
 
 
 def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, training: dict[str, Any]) -> Training:

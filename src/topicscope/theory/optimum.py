@@ -20,7 +20,7 @@ from topicscope.theory.document_moments import WEIGHTINGS, Length, Weighting, le
 from topicscope.theory.setting import K_FROM, NO_K
 from topicscope.theory.symmetric_optimum import SymmetricOptimum, symmetric_optimum
 from topicscope.theory.value_optimum import OptimumSettings
-from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, checked_moments, checked_word_topics
+from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, World, checked_moments, checked_word_topics
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
 MOST_TOPICS = 5000  # E[theta theta'] takes 200 MB
@@ -41,24 +41,19 @@ class HasMoments(Protocol):
         ...
 
 
-class World(Protocol):
-    """A configuration of `train` is one."""
+class HasWorld(Protocol):
+    """A configuration of `train` has a world, and says whether a law covers it."""
 
     @property
-    def topic_model(self) -> TopicModel:
-        """Which word has which probability in which topic."""
+    def world(self) -> World: ...
 
-    @property
-    def documents(self) -> HasMoments:
-        """The prior."""
-
-    @property
-    def masking(self) -> Masking:
-        """What masked positions show."""
+    def world_for(self, law: str) -> World:
+        """The world, or InputError with the reason why the law does not cover it."""
+        ...
 
 
 def optimum(
-    topics: World | TopicModel | WordTopics | Sequence[Sequence[float]],
+    topics: World | HasWorld | TopicModel | WordTopics | Sequence[Sequence[float]],
     prior: HasMoments | Moments | None = None,
     masking: Masking | None = None,
     *,
@@ -69,8 +64,8 @@ def optimum(
     """W*: the exact best value matrix under uniform attention and squared loss, in any world.
 
     Args:
-        topics: A topic model, or A (one row per word without [MASK], one column per topic); without a prior a whole
-            world, such as a RunConfig.
+        topics: A topic model, or A (one row per word without [MASK], one column per topic); without a prior a
+            World, or a RunConfig, which has one.
         prior: Has the moments of theta and the length of documents.
         masking: The masking scheme; None: that of the world, or the usual one.
         length: Overrides the prior's length.
@@ -90,12 +85,10 @@ def optimum(
         (0.840569, ['mean', 'topic contrasts', '[MASK] against words', 'within-topic'])
     """
     if prior is None:
-        if not hasattr(topics, "topic_model"):
-            raise InputError("a topic model needs a prior: give the law of theta, or a whole RunConfig")
-        world = cast("World", topics)
-        if why := getattr(world, "no_optimum", ""):  # settings of a run beside its world may rule W* out
-            raise InputError(why)
-        topics, prior, masking = world.topic_model, world.documents, masking or world.masking
+        if not isinstance(topics, World) and not hasattr(topics, "world_for"):
+            raise InputError("a topic model needs a prior: give the law of theta, or a World or RunConfig")
+        world = topics if isinstance(topics, World) else cast("HasWorld", topics).world_for("optimum")
+        topics, prior, masking = world.topic_model, world.prior, masking or world.masking
     topics = cast("TopicModel | WordTopics", topics)
     masking = masking or Masking()
     length = checked_length(getattr(prior, "length", None) if length is None else length)

@@ -2,10 +2,7 @@ from .ceilings import TopicCeiling as TopicCeiling, topic_ceiling as topic_ceili
 from .comparison import (
     OptimumComparison as OptimumComparison,
     compare_with_optimum as compare_with_optimum,
-    contributions as contributions,
     own_optimum as own_optimum,
-    training_optimum as training_optimum,
-    world_optimum as world_optimum,
 )
 from .config import (
     BLOCK as BLOCK,
@@ -18,17 +15,6 @@ from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, 
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
-from .phase_law import (
-    PredictedPhase as PredictedPhase,
-    predicted_phase as predicted_phase,
-    predicted_phases as predicted_phases,
-)
-from .prediction import (
-    PredictedNorms as PredictedNorms,
-    predicted_norms as predicted_norms,
-    prediction_or_none as prediction_or_none,
-)
-from .relations import topic_relations as topic_relations, topics_alike as topics_alike
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
 from .schedule import Phase as Phase, Schedule as Schedule

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -32,9 +33,10 @@ from topicscope.ground import (
     only_for,
     section,
 )
-from topicscope.model import ATTENTION_PARTS, ModelConfig, Objective
+from topicscope.laws import covered_world
+from topicscope.model import ModelConfig, Objective
 from topicscope.training.schedule import Schedule, named_schedule
-from topicscope.world import Dirichlet, Masking, Prior, TopicModel, matrix_of
+from topicscope.world import Dirichlet, Masking, Prior, TopicModel, World, matrix_of
 
 
 @section
@@ -186,8 +188,7 @@ class RunConfig(Config):
     def _check(self) -> RunConfig:
         if self.steps is not None and self.epochs is not None:
             raise ValueError("steps and epochs are both given; give one of them")
-        self.documents.check(self.topic_model.topics)
-        self.model.check(self.topic_model, self.masking)
+        self.model.check(self.world.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
         penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
         named = (*penalised, *(part for phase in self.schedule.phases for part in phase.parts))
@@ -230,17 +231,14 @@ class RunConfig(Config):
                 )
         return self.changed({name: matrix.tolist() for name, matrix in numbers.items()}) if numbers else self
 
-    @property
-    def no_optimum(self) -> str:
-        """Why W*, the optimum under uniform attention, is not that of these settings; '' where it is."""
-        trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
-        if self.data.train_file is not None:
-            return "documents come from a file, so their law is not known; W* is that of a topic model and a prior"
-        if self.model.hide_masked:
-            return "attention does not see masked positions (model.hide_masked); W* assumes that it does"
-        if set(self.objective.penalties(trained)) - set(ATTENTION_PARTS):
-            return "the L2 penalty (objective.l2) moves the optimum; W* is that of the loss alone"
-        return ""
+    @cached_property
+    def world(self) -> World:
+        """Topics, prior and masking: what theory needs to know of the run."""
+        return World(self.topic_model, self.documents, self.masking)
+
+    def world_for(self, law: str) -> World:
+        """The world, where this law covers the run; else InputError, with the reason of the table of laws."""
+        return covered_world(self, law)
 
     @property
     def documents_per_step(self) -> int:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from topicscope.ground import FLOPS, STREAMED, Cost, driving
+from topicscope.laws import optimum_bytes, optimum_seconds
 from topicscope.training.config import BLOCK, TOGETHER, RunConfig, steps_at_once
 from topicscope.training.data import floor_documents
-from topicscope.training.optimum_cost import optimum_bytes, optimum_seconds
 from topicscope.world import Fixed
 
 HISTORY = 10  # value matrices that the tracker holds

@@ -3,7 +3,6 @@
 A checkpoint holds everything that the rest of a run depends on. Random streams are named: their state is the step.
 """
 
-import hashlib
 import json
 import math
 import time
@@ -24,19 +23,17 @@ from topicscope.ground import (
     Progress,
     check_tensors,
     files,
+    fingerprint,
     metric_lines,
-    one_line,
     parse_json,
+    read_checkpoint,
     read_metrics,
-    read_tensors,
 )
+from topicscope.laws import TrainingOptimum, contributions, optimum_seconds, topic_relations, training_optimum
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
 from topicscope.training.above_floor import above_floors
-from topicscope.training.comparison import TrainingOptimum, contributions, training_optimum
 from topicscope.training.ensemble import Ensemble, Member
-from topicscope.training.optimum_cost import optimum_seconds
-from topicscope.training.relations import topic_relations
 from topicscope.training.result import (
     CHECKPOINT,
     DIGITS,
@@ -223,10 +220,9 @@ def block_means(same: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]
     return {name: mean if math.isfinite(mean) else None for name, mean in zip(RELATIONS, means, strict=True)}
 
 
-def fingerprint(ensemble: Ensemble) -> str:
+def ensemble_fingerprint(ensemble: Ensemble) -> str:
     """What has to be the same for a checkpoint to be of use: the configs, and which of them run together."""
-    text = json.dumps([member.config.as_dict() for member in ensemble.members], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return fingerprint([member.config.as_dict() for member in ensemble.members])
 
 
 def save_checkpoint(path: Path, ensemble: Ensemble, metrics: Sequence[str]) -> None:
@@ -244,7 +240,7 @@ def save_checkpoint(path: Path, ensemble: Ensemble, metrics: Sequence[str]) -> N
         {"dev": list(m.dev.items()), "status": m.status, "end": m.end, "metrics": digest}
         for m, digest in zip(ensemble.members, metrics, strict=True)
     ]
-    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": fingerprint(ensemble)}
+    note = {"step": str(ensemble.step), "members": json.dumps(members), "fingerprint": ensemble_fingerprint(ensemble)}
     files.write_tensors(path, tensors, note)
 
 
@@ -255,10 +251,7 @@ def with_prefix(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.
 
 def load_checkpoint(path: Path, ensemble: Ensemble) -> list[str]:
     """Bring a fresh ensemble to where the checkpoint stands. Returns the digests of the members' metrics."""
-    (tensors, note), own = read_tensors(path, ANEW), fingerprint(ensemble)
-    try:
-        if note["fingerprint"] != own:
-            raise InputError(f"{path} belongs to a run with another config; resume with that config, or {ANEW}")
+    with read_checkpoint(path, ensemble_fingerprint(ensemble), ANEW) as (tensors, note):
         members, blocks = (
             parse_json(note["members"], "members"),
             [block.numpy(force=True) for block in ensemble.weights.blocks],
@@ -290,7 +283,3 @@ def load_checkpoint(path: Path, ensemble: Ensemble) -> list[str]:
             member.status, member.end = stored["status"], stored["end"]
             member.weights = with_prefix(f"member.{e}.", tensors)
         return [stored["metrics"] for stored in members]
-    except InputError:
-        raise
-    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
-        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {ANEW}") from None

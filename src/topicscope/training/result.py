@@ -172,7 +172,7 @@ class Run(Result):
 
     def _predicted(self) -> list[str]:
         """The half-way steps of `theory dynamics`, where it applies to the run."""
-        from topicscope.training.prediction import prediction_or_none
+        from topicscope.laws import prediction_or_none
 
         predicted = prediction_or_none(self.config)
         halves = {} if predicted is None else {part: f"{part} {step:,.0f}" for part, step in predicted.half_way.items()}

@@ -14,6 +14,7 @@ from topicscope.measure import (
     gram_relation_means,
     matrix_block_means,
     relation_masks,
+    rotations,
 )
 from topicscope.model import Weights
 from topicscope.training.compiled import CompiledFigures
@@ -119,9 +120,7 @@ class Tracker:
         table, index = self.table[: len(self.active)].double().cpu().numpy().copy(), self.index
         if self.follow_value:
             norms = np.concatenate([self.past_norms, table[:, index["norm_value"]]])
-            with np.errstate(invalid="ignore", divide="ignore"):
-                cosine = table[:, index["rotation"]] / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
-            table[:, index["rotation"]] = (1 - np.clip(cosine, -1, 1)) / 2
+            table[:, index["rotation"]] = rotations(table[:, index["rotation"]], norms)
             self.past_norms = norms[-ROTATION_SPAN:]
         for part in self.weights.trained:
             table[[part not in active for active in self.active], index[f"grad_{part}"]] = math.nan

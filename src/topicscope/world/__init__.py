@@ -21,6 +21,7 @@ from topicscope.world.prior import DocumentPrior, Law, Own
 from topicscope.world.priors import KINDS as PRIORS, Dirichlet, Fixed, Given, Prior
 from topicscope.world.rows import Rows, stack
 from topicscope.world.topics import MASK, TopicModel
+from topicscope.world.world import World, WorldSettings
 
 __all__ = [
     "MASK",
@@ -48,6 +49,8 @@ __all__ = [
     "Prior",
     "Rows",
     "TopicModel",
+    "World",
+    "WorldSettings",
     "checked_moments",
     "checked_word_topics",
     "every_document",

@@ -1,0 +1,427 @@
+"""Figure 3 and Tables 1, 2 and 5: embeddings and attention of language models, yours or five small ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from topicscope import language, pages
+from topicscope.measure import Effect
+from topicscope.pages import Figure, TableData, Verdict
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, cell, verdict
+from topicscope.paper.made_up import DECODED, GROUP, probe_small, small_models
+
+# Of Tables 1 and 5, where a model or a text is missing.
+PAPER_RATIOS = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
+
+MADE_UP = "(made-up texts)"
+STAND_INS = (
+    "Without --model and --corpus: five small models of these architectures, trained on made-up texts with known "
+    "topics; there is one threshold, at which each topic has all of its words, and the decoder's attention of BART is "
+    "judged."
+)
+SMALL_DIFFERS = (
+    "these are small models on made-up texts (known topics, one topic per sentence), the paper's are large ones on "
+    "Wikipedia (fitted topics); --model and --corpus measure large ones"
+)
+OWN_DIFFERS = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
+
+
+@dataclass(frozen=True)
+class Probed:
+    """The probes of all models, what they were given, and whether topics were fitted or known."""
+
+    probe: language.Probe
+    config: dict[str, Any]
+    known: bool = False  # the topics: there is one threshold
+
+    @property
+    def differs(self) -> str:
+        """Why sizes may differ from the paper's where the models and texts are the user's."""
+        return "" if self.known else OWN_DIFFERS
+
+
+def measure_models(context: Context, words: int | None = None, **settings: Any) -> Probed:
+    """The user's models on the user's text; without them the small ones, `words` of each known topic (None: all).
+
+    Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000).
+    """
+    if not context.models:
+        small = small_models(context)
+        config = {"models": [model.name for model in small.models], "corpus": [MADE_UP], "losses": small.losses}
+        return Probed(probe_small(context, words, **settings), config, known=True)
+    wanted = language.ProbeConfig(
+        context.models,
+        context.corpus,
+        documents=context.pick(250, 1000),
+        seed=context.seed,
+        device="cpu",
+        ablation=False,
+        **settings,
+    )
+    return Probed(language.probe(wanted), {"models": list(context.models), "corpus": list(context.corpus)})
+
+
+def ratio_number(paper: tuple[float, float]) -> Number:
+    """Of Tables 1 and 5."""
+    return Number(
+        "attention ratio",
+        "attention of words to other words of their topic over that to words of other topics (a ratio of means), mean "
+        "over models, at the smallest threshold; the paper's range is that of its five models",
+        paper,
+        SMALL_DIFFERS,
+    )
+
+
+def attention_ratio(effect: Effect | None) -> float:
+    """NaN where there is none: comparisons with it are false."""
+    return float("nan") if effect is None or effect.ratio is None else effect.ratio
+
+
+def known(value: float) -> float | None:
+    """None for NaN: a number that is not there."""
+    return None if math.isnan(value) else value
+
+
+def above_zero(effect: Effect | None) -> bool:
+    """Whether the effect has an interval, and it lies above zero."""
+    return effect is not None and effect.interval is not None and effect.interval[0] > 0
+
+
+def beyond_chance(effect: Effect | None) -> bool:
+    """Whether at most 5% of the shuffled topics show as much."""
+    return effect is not None and effect.p_value is not None and effect.p_value <= 0.05
+
+
+def attention_of(row: language.ProbeRow, *, decoded: bool) -> Effect | None:
+    """The attention that is judged: that of the encoder, or of the only part. `decoded`: of a decoder where one is."""
+    return row.parts.get(DECODED, row.attention) if decoded else row.attention
+
+
+def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
+    """Tables 1 and 5. `judged`: the measures that have to show the effect."""
+    rows, heads, models = found.probe.rows, found.probe.heads, found.config["models"]
+    trained, fresh = ([row for row in rows if row.variant == variant] for variant in ("trained", "random"))
+    effects = [row.effects | {"attention": attention_of(row, decoded=found.known)} for row in trained]
+    weak = [
+        f"{name} of {language.short(row.model)} at {row.threshold:g}"
+        for row, here in zip(trained, effects, strict=True)
+        for name in judged
+        if not above_zero(here[name]) or (found.known and not beyond_chance(here[name]))
+    ]
+    ratios = {
+        model: [
+            attention_ratio(here["attention"]) for row, here in zip(trained, effects, strict=True) if row.model == model
+        ]
+        for model in models
+    }
+    falls = found.known or all(here and here[0] > here[-1] for here in ratios.values())
+    silent = all(abs(attention_ratio(attention_of(row, decoded=found.known)) - 1) < 0.01 for row in fresh)
+    measures = [name for name in pages.MAIN_MEASURES if name in judged] if found.known else pages.MAIN_MEASURES
+    course = f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest"
+    beyond = "has a 95% interval above zero" + (" and is beyond shuffled topics" if found.known else "")
+    encoders = [
+        f"{language.short(row.model)} {language.ratio_text(row.attention)}"
+        for row in trained
+        if found.known and DECODED in row.parts
+    ]
+    return Outcome(
+        paper="ratios of cosine, dot product and attention, at the three thresholds: "
+        + "; ".join(f"{language.short(model)}: {pages.family(model, kind)}" for model in models),
+        theory="-",
+        measured=("same-topic against different-topic mean" if found.known else "ratios of cosine, dot, attention")
+        + ", by model and threshold: "
+        + "; ".join(
+            f"{language.short(row.model)} {row.threshold:g}: "
+            + (
+                ", ".join(f"{name} {difference_text(here[name])}" for name in measures)
+                if found.known
+                else " ".join(language.ratio_text(here[name]) for name in measures)
+            )
+            for row, here in zip(trained, effects, strict=True)
+        ),
+        verdict=verdict(not weak and falls and silent),
+        reason=(f"no effect: {', '.join(weak)}" if weak else f"every effect {beyond}")
+        + ("" if found.known else course)
+        + f"; with random weights attention shows {'none' if silent else 'an effect'}"
+        + (f"; shown, not judged: attention ratio of the encoder: {', '.join(encoders)}" if encoders else ""),
+        figures=[pages.ratio_figure(rows), *pages.head_figures(heads)],
+        tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(heads)],
+        numbers={"rows": [row.as_dict() for row in rows]},
+        config=found.config,
+        ours=known(float(np.mean([here[0] if here else math.nan for here in ratios.values()]))),
+        differs=found.differs,
+    )
+
+
+def difference_text(effect: Effect | None) -> str:
+    """Same-topic and different-topic mean, where a ratio says little: the latter may be zero."""
+    return "-" if effect is None else f"{effect.same:.3g} against {effect.different:.3g}"
+
+
+TABLE1 = Experiment(
+    id="table1",
+    claim="In language models two words of the same topic have more similar embeddings, and attend to each other more, "
+    "than words of different topics (one topic per word).",
+    rule="For every model and threshold the same-topic minus different-topic means of cosine, dot product and "
+    "attention have 95% intervals above zero; for every model the attention ratio is larger at the smallest threshold "
+    f"than at the largest; with random weights the attention ratio is within .01 of 1. {STAND_INS} Then at most 5% of "
+    "the shuffled topics may show as large an effect.",
+    measure=partial(measure_models, topics_per_word=("one",), cooccurrence=False),
+    judge=partial(judge_ratios, kind="one", judged=("cosine", "dot", "attention")),
+    seconds=40,
+    number=ratio_number((1.32, 2.14)),
+    needs=("models", "corpus"),
+    group=GROUP,
+    paper=PAPER_RATIOS,
+    uses=LANGUAGE,
+)
+
+
+# Words per known topic: it has as many pairs as fixed pairs of the made-up texts are among the commonest.
+LIKELIEST_PAIRS = 7
+
+PAPER_PAIRS = (
+    "same-topic against co-occurring pairs of Bert at three thresholds: cosine .468 .461 .425 against .316 .311 .323; "
+    "attention .00659 .00621 .00597 against .00751 .00695 .00677"
+)
+
+
+def beyond(pairs: language.PairContrast) -> bool:
+    """Whether pairs of one topic show more, with an interval above zero."""
+    return pairs.margin_interval is not None and pairs.margin_interval[0] > 0
+
+
+def margin(pairs: language.PairContrast) -> float | None:
+    return None if pairs.same_topic is None or pairs.cooccurring is None else pairs.same_topic - pairs.cooccurring
+
+
+def judge_pairs(found: Probed) -> Outcome:
+    rows = found.probe.cooccurrence
+    nearer = [beyond(row.cosine) for row in rows]
+    gaps = [gap for row in rows if (gap := margin(row.cosine)) is not None]
+    return Outcome(
+        paper=PAPER_PAIRS,
+        theory="-",
+        measured="mean cosine of same-topic against co-occurring pairs, by model and threshold: "
+        + "; ".join(
+            f"{language.short(row.model)} {row.threshold:g}: "
+            f"{cell(row.cosine.same_topic)} against {cell(row.cosine.cooccurring)}"
+            for row in rows
+        ),
+        verdict=verdict(all(nearer)),
+        reason="the mean cosine of same-topic pairs is above that of the pairs that co-occur most (95%) "
+        f"in {sum(nearer)} of {len(rows)} rows",
+        tables=[pages.cooccurrence_table(rows)],
+        numbers={"rows": [asdict(row) for row in rows]},
+        config=found.config,
+        ours=float(np.mean(gaps)) if gaps else None,
+        differs=found.differs,
+    )
+
+
+TABLE2 = Experiment(
+    id="table2",
+    claim="Embeddings encode topics beyond co-occurrence: pairs of words of one topic are more similar than the pairs "
+    "that co-occur most.",
+    rule="For every model and threshold the mean cosine of same-topic pairs minus that of the pairs that co-occur most "
+    "has a 95% interval above zero. Without --model and --corpus: five small models, trained on made-up texts with "
+    "known topics, in which some pairs of words of different topics often stand together; the "
+    f"{LIKELIEST_PAIRS} likeliest words of each topic.",
+    measure=partial(measure_models, words=LIKELIEST_PAIRS, random=False, shuffles=0, matched=False),
+    judge=judge_pairs,
+    seconds=2,
+    number=Number(
+        "cosine, topic - pairs",
+        "mean cosine of the embeddings of two words of the same topic minus that of the pairs that co-occur most, "
+        "mean over models and thresholds",
+        (0.102, 0.152),
+        SMALL_DIFFERS,
+    ),
+    needs=("models", "corpus"),
+    group=GROUP,
+    paper=PAPER_PAIRS,
+    uses=LANGUAGE,
+)
+
+
+TABLE5 = Experiment(
+    id="table5",
+    claim="With several topics per word, words that share a topic still attend to each other more than words that "
+    "share none.",
+    rule="For every model and threshold the same-topic minus different-topic mean of attention has a 95% interval "
+    "above zero; for every model the attention ratio is larger at the smallest threshold than at the largest; with "
+    f"random weights it is within .01 of 1. {STAND_INS} Then at most 5% of the shuffled topics may show as large an "
+    "effect.",
+    measure=partial(measure_models, topics_per_word=("many",), cooccurrence=False),
+    judge=partial(judge_ratios, kind="many", judged=("attention",)),
+    seconds=6,
+    number=ratio_number((1.19, 1.70)),
+    needs=("models", "corpus"),
+    group=GROUP,
+    paper=PAPER_RATIOS,
+    uses=LANGUAGE,
+)
+
+
+GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
+# Of the made-up texts: three topics, of which the likeliest words are compared.
+KNOWN_TOPICS, LIKELIEST = ("kitchen", "music", "law"), 3
+
+# Words of a group that have to be one token each: else its vectors are means of pieces that other words share.
+WHOLE = 2
+
+PAPER_MAP = "blocks of three words each (Bert)"
+
+
+@dataclass(frozen=True)
+class WordMaps:
+    """The cosines by model, and with random weights where these were measured."""
+
+    maps: dict[str, language.WordMap]
+    random: dict[str, language.WordMap]
+
+
+def measure_words(context: Context) -> WordMaps:
+    if context.models:
+        return WordMaps({model: language.word_map(language.load_model(model), GROUPS) for model in context.models}, {})
+    small = small_models(context)
+    words, names = small.made_up.words, small.made_up.names
+    size = len(words) // len(names)
+    groups = [list(words[k * size : k * size + LIKELIEST]) for k in map(names.index, KNOWN_TOPICS)]
+    return WordMaps(
+        {model.name: language.word_map(model, groups) for model in small.models},
+        {model.name: language.word_map(model.random(context.seed), groups) for model in small.models},
+    )
+
+
+def whole_means(words: language.WordMap) -> tuple[float, float]:
+    """Mean cosine inside groups and between them, of the words that are one token; NaN where a group has too few."""
+    at = np.flatnonzero(np.array(words.pieces) == 1)
+    groups = [words.groups[i] for i in at]
+    if any(groups.count(group) < WHOLE for group in set(words.groups)):
+        return math.nan, math.nan
+    kept = replace(
+        words,
+        words=tuple(words.words[i] for i in at),
+        groups=tuple(groups),
+        pieces=(1,) * len(at),
+        cosine=words.cosine[np.ix_(at, at)],
+    )
+    return kept.means()
+
+
+def judge_words(found: WordMaps) -> Outcome:
+    """A model whose tokenizer has too few of the words decides nothing, and all have to decide."""
+    means = {model: whole_means(words) for model, words in found.maps.items()}
+    gaps = {model: same - different for model, (same, different) in means.items()}
+    fresh = {model: same - different for model, (same, different) in ((m, w.means()) for m, w in found.random.items())}
+    open_ = [model for model, gap in gaps.items() if math.isnan(gap)]
+    wrong = [model for model, gap in gaps.items() if gap <= max(0.0, fresh.get(model, 0.0))]
+    seen: Verdict = "undecided" if open_ and not wrong else verdict(not wrong)
+    pieces = {model: [w for w, n in zip(m.words, m.pieces, strict=True) if n > 1] for model, m in found.maps.items()}
+    rows = [
+        [
+            language.short(model),
+            *(f"{value:.3f}" for value in found.maps[model].means()),
+            *("-" if math.isnan(value) else f"{value:.3f}" for value in means[model]),
+            f"{len(found.maps[model].words) - len(pieces[model])} of {len(found.maps[model].words)}",
+            cell(fresh.get(model)),
+        ]
+        for model in means
+    ]
+    shown = [panel for words in found.maps.values() for panel in pages.word_figure(words).panels]
+    random = [
+        replace(panel, title=f"{panel.title}, random weights")
+        for words in found.random.values()
+        for panel in pages.word_figure(words).panels
+    ]
+    return Outcome(
+        paper=PAPER_MAP,
+        theory="-",
+        measured="mean cosine of two words that are one token each: "
+        + "; ".join(
+            f"{language.short(model)}: inside a group {cell(None if math.isnan(same) else same)}, "
+            f"between groups {cell(None if math.isnan(different) else different)}"
+            for model, (same, different) in means.items()
+        ),
+        verdict=seen,
+        reason=words_reason(found, open_, wrong, pieces),
+        figures=[
+            Figure(
+                "figure3",
+                "Cosine of word embeddings",
+                "Heat maps of cosines between nine words of three topics; *: mean over the pieces of the word.",
+                [*shown, *random],
+            )
+        ],
+        tables=[
+            TableData(
+                "Mean cosine of two words",
+                [
+                    *("model", "inside groups", "between groups", "inside, whole tokens", "between, whole tokens"),
+                    *("words of one token", "inside minus between, random weights"),
+                ],
+                rows,
+            )
+        ],
+        numbers={
+            "means": {model: list(words.means()) for model, words in found.maps.items()},
+            "whole_token_means": {model: list(pair) for model, pair in means.items()},
+            "pieces": {model: list(words.pieces) for model, words in found.maps.items()},
+            "random_gap": fresh,
+        },
+        config={"models": list(found.maps)},
+        ours=None if len(open_) == len(gaps) else float(np.nanmean(list(gaps.values()))),
+    )
+
+
+def words_reason(found: WordMaps, open_: list[str], wrong: list[str], pieces: dict[str, list[str]]) -> str:
+    """Which models show it, which do not, and which cannot; and what would decide."""
+    parts = []
+    if wrong:
+        parts.append(
+            "the mean cosine inside groups is not above that between groups"
+            + (", or the difference not above that of random weights," if found.random else "")
+            + f" for {', '.join(map(language.short, wrong))}"
+        )
+    elif len(open_) < len(found.maps):
+        parts.append("the mean cosine inside groups is above that between groups")
+    parts += [
+        f"{language.short(model)} decides nothing: its tokenizer splits {len(pieces[model])} of "
+        f"{len(found.maps[model].words)} words into pieces ({', '.join(pieces[model])}), and means of pieces say little"
+        for model in open_
+    ]
+    if open_:
+        parts.append(
+            f"a model whose tokenizer has {WHOLE} words of each group as one token would decide (the paper took "
+            "bert-base-uncased); for other words: topicscope words"
+        )
+    return "; ".join(parts)
+
+
+FIGURE3 = Experiment(
+    id="figure3",
+    claim="Words of the same topic have similar embeddings (nine words of three topics).",
+    rule="Three words of one topic form a group. For every model the mean cosine of two words of the same group is "
+    "above that of two words of different groups, over the words that are one token of its tokenizer. A model with "
+    f"fewer than {WHOLE} such words in a group decides nothing; the verdict is then 'undecided' unless another model "
+    f"fails. Without --model: five small models, trained on made-up texts, and the {LIKELIEST} likeliest words of each "
+    "of three of their topics; the difference must be above that of random weights too.",
+    measure=measure_words,
+    judge=judge_words,
+    seconds=2,
+    number=Number(
+        "cosine, inside-between",
+        "mean cosine of the embeddings of two words of one group minus that of words of two groups, for words of one "
+        "token, mean over models; the paper prints a map and no number",
+    ),
+    needs=("models",),
+    group=GROUP,
+    paper=PAPER_MAP,
+    uses=LANGUAGE,
+)

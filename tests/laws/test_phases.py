@@ -1,0 +1,216 @@
+"""The predicted phase: by which law, against short runs, and the runs that no law covers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from topicscope import RunConfig, train
+from topicscope.ground import merged
+from topicscope.laws import predicted_phase, predicted_phases
+from topicscope.laws.flows import FlowStart, flow_course
+from topicscope.laws.phases import CLOSED, DESCENT, REDUCED, UNSTABLE, WORDS, adam_norms, closed_norms, law_of
+from topicscope.measure import NOT_COVERED, risen
+from topicscope.theory import adam_clock
+
+SMALL: dict[str, Any] = {
+    "topic_model": {"topics": 4, "words_per_topic": 3},
+    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+    "objective": {"loss": "squared"},
+    "optimizer": {"name": "sgd", "lr": 8.0},
+    "model": {"prediction_bias": "none", "init_scale": 0.001},
+    "data": {"documents": 2000, "dev_documents": 20},
+    "steps": 2500,
+    "evaluate_every": None,
+    "floors": False,
+}
+
+
+def small(**settings: Any) -> RunConfig:
+    return RunConfig.of(merged(SMALL, settings))
+
+
+@pytest.mark.parametrize(
+    ("settings", "phase", "law"),
+    [
+        ({}, "two-stage", CLOSED),
+        ({"steps": 100}, "first stage only", CLOSED),
+        ({"model": {"init_scale": 0.5}, "steps": 100}, "never", CLOSED),
+        ({"optimizer": {"lr": 100.0}, "steps": 100}, "diverged", UNSTABLE),
+        ({"objective": {"loss": "cross-entropy"}, "steps": 20}, "first stage only", REDUCED),
+        ({"objective": {"loss": "cross-entropy"}, "steps": 100}, "two-stage", REDUCED),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.1}, "optimizer": {"lr": 2.0}}
+            | {"steps": 1600},
+            "staggered",
+            REDUCED,
+        ),
+        ({"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}}, "two-stage", REDUCED),
+        (
+            {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}, "steps": 400},
+            "first stage only",
+            REDUCED,
+        ),
+        ({"model": {"embedding": "trained"}, "optimizer": {"lr": 1.0}, "steps": 300}, "never", REDUCED),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}}
+            | {"steps": 1000},
+            "at once",
+            WORDS,
+        ),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5, "embedding": "trained"}}
+            | {"optimizer": {"lr": 0.3}, "steps": 1000},
+            "first stage only",
+            DESCENT,
+        ),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0, "embedding": "trained"}}
+            | {"optimizer": {"lr": 0.3}, "steps": 1000},
+            "diverged",
+            DESCENT,
+        ),
+    ],
+)
+def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], phase: str, law: str) -> None:
+    config = small(**settings)
+    found = predicted_phase(config)
+    assert (found.phase, found.why) == (phase, law)
+    run = train(config)
+    assert run.course is not None
+    assert run.course.phase == phase
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"objective": {"loss": "cross-entropy"}, "optimizer": {"lr": 2.0}, "steps": 1600},
+        {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}},
+        {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}, "steps": 1000},
+    ],
+)
+def test_half_way_steps_are_those_of_a_run(settings: dict[str, Any]) -> None:
+    config = small(**settings)
+    found, run = predicted_phase(config).course, train(config).course
+    assert found is not None
+    assert found.halves is not None
+    assert run is not None
+    assert run.halves is not None
+    assert found.halves.value == pytest.approx(run.halves.value, rel=0.05, abs=1)
+    assert found.halves.key == pytest.approx(run.halves.key, rel=0.05)
+
+
+def adam(**settings: Any) -> RunConfig:
+    return small(**{"optimizer": {"name": "adam", "lr": 1e-3, "eps": 1e-6}, "steps": 4000} | settings)
+
+
+def test_adam_s_curves_are_half_way_at_its_clock() -> None:
+    """From a start that is nearly zero, half of the plateau is half of the rise."""
+    config = adam(model={"init_scale": 1e-5})
+    found = law_of(config)
+    assert found.growth is not None
+    clock = adam_clock(
+        found.growth, (found.value.rate or 0) / 2, attention_dim=13, init_scale=1e-5, lr=1e-3, eps=1e-6, batch_noise=0.5
+    )
+    norms = adam_norms(config, found, 0.5)
+    assert risen(norms["norm_value"]) == pytest.approx(clock.value, abs=1)
+    assert risen(norms["norm_key"]) == pytest.approx(clock.attention, rel=0.01)
+    assert norms["norm_key"][-1] == pytest.approx(found.attention.plateau_norm, rel=1e-3)
+    assert predicted_phase(config, batch_noise=0.5).phase == "staggered"
+
+
+def test_a_rate_may_become_unstable_along_the_flow() -> None:
+    """Cross entropy is flat at zero and bends more once embeddings have grown; descent says which such runs diverge."""
+    settings = {"objective": {"loss": "cross-entropy"}, "model": {"embedding": "trained", "init_scale": 0.1}}
+    runs = [small(**settings, optimizer={"lr": lr}, steps=steps) for lr, steps in ((20.0, 400), (1.0, 400), (1.0, 50))]
+    found = predicted_phases(runs)
+    assert [one.why for one in found] == [DESCENT, DESCENT, REDUCED]
+    courses = [train(run).course for run in runs]
+    assert [one and one.phase for one in courses] == [one.phase for one in found]
+    assert [one.phase for one in found[:2]] == ["diverged", "at once"]
+
+
+def test_key_grows_at_one_rate_at_first_where_its_half_time_is_not_known() -> None:
+    config = small(model={"init_scale": 0.05}, steps=100)
+    found = law_of(config)
+    assert found.attention.half_time is None
+    norms = closed_norms(config, found, 1.0)
+    known = law_of(small(model={"init_scale": 0.03})).norms(np.arange(101) * 8.0)
+    assert norms["norm_key"] == pytest.approx(known["key"] * 5 / 3, rel=2e-3)
+    late = predicted_phase(small(model={"init_scale": 0.05}, steps=1000))
+    assert late.phase is None
+    assert "larger starts mix the stages" in late.why
+
+
+def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def once(start: FlowStart, until: float) -> Any:
+        asked.append(until)
+        return flow_course(start, until)
+
+    monkeypatch.setattr("topicscope.laws.phases.flow_course", once)
+    entropy = {"objective": {"loss": "cross-entropy"}, "steps": 20}
+    configs = [small(**entropy, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
+    together = predicted_phases([*configs, small(**entropy, seed=1), small()])
+    assert asked == [160.0, 160.0]  # two seeds
+    assert together[0].phase == predicted_phase(configs[0]).phase
+    assert asked[2] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"documents": {"length": 50}}, "50 words"),
+        ({"topic_model": {"zipf": 1.0}}, "equally probable"),
+        ({"objective": {"l2": 0.1}}, "L2"),
+        ({"optimizer": {"momentum": 0.5}}, "momentum"),
+        ({"model": {"value": "identity"}}, "trained key, query and value"),
+        ({"model": {"key": "zero"}}, "trained key, query and value"),
+        ({"model": {"head": "untied", "embedding": "trained"}}, "head"),
+        ({"model": {"key_bias": "trained"}}, "without biases"),
+        ({"model": {"prediction_bias": 0.1}}, "fixed"),
+        ({"model": {"hide_masked": True}}, "hide_masked"),
+        ({"schedule": "two-stage"}, "throughout"),
+        ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"embedding": "trained"}}, "saddle"),
+        ({"optimizer": {"name": "adam", "lr": 0.01}, "objective": {"loss": "cross-entropy"}}, "Adam with cross"),
+        ({"optimizer": {"name": "adam", "lr": 1.0}}, "before 10 steps"),
+        ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"init_scale": 10.0}}, "below their plateau"),
+        (
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0}, "topic_model": {"topics": 101}},
+            "303 words from a large start",
+        ),
+        ({"masking": {"p_correct": 0.0, "p_random": 0.1}}, "uniform attention is optimal"),
+    ],
+)
+def test_other_runs_are_not_covered(settings: dict[str, Any], reason: str) -> None:
+    found = predicted_phase(small(**settings))
+    assert found.phase is None
+    assert reason in found.why
+    assert found.as_dict()["predicted_phase"] == NOT_COVERED
+
+
+def test_without_a_bias_larger_rates_are_stable() -> None:
+    """Its eigenvalue, 1, is the largest by far where words are many."""
+    settings: dict[str, Any] = {"steps": 30, "optimizer": {"lr": 1.5}}
+    free, bound = (small(**settings, model={"prediction_bias": bias}) for bias in ("none", "trained"))
+    assert predicted_phase(free).phase == "first stage only"
+    assert predicted_phase(bound).phase == "diverged"
+    run = train(bound)
+    assert run.course is not None
+    assert run.course.phase == "diverged"
+
+
+def test_topics_that_are_not_alike_are_not_covered() -> None:
+    config = RunConfig.of(
+        documents={"kind": "dirichlet", "alpha": [0.01] * 9 + [100.0]},
+        objective={"loss": "cross-entropy"},
+        optimizer={"name": "sgd", "lr": 0.1},
+        steps=100,
+    )
+    found = predicted_phase(config)
+    assert found.phase is None
+    assert found.why == "the laws are for topics that are alike in every order"
