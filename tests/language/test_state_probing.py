@@ -204,8 +204,6 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     assert isinstance(panel, Lines)
     assert [series.name for series in panel.series] == ["trained", "random weights"]
     assert [label for _, label in panel.levels] == ["bag of words", "most common label"]
-    again = topicscope(*command, *few, "--json")
-    assert json.loads(again.stdout)["labels"] == found["labels"]
     for more, said in (
         (["--topics", "4"], "topics = 4: no effect with the labels of a corpus (label_field)"),
         (["--topics-from", str(corpus)], "label_field and topics_from both say"),

@@ -87,7 +87,7 @@ def document_rows(
         words = np.concatenate([window.tokens[window.places] for window in read])
         same, different, same_pairs, different_pairs = sums.means(number)
         shares = mixture(number, words)
-        main = [] if shares is None else np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
+        main = [] if shares is None else [(int(k), float(shares[k])) for k in np.argsort(-shares, kind="stable")]
         rows.append(
             DocumentRow(
                 model=loaded.name,
@@ -96,7 +96,7 @@ def document_rows(
                 words=len(texts[number].split()),
                 tokens=sum(len(window.tokens) - special for window in read),
                 topic_words=int(wanted[words].sum()),
-                topics=[TopicShare(int(k), assignment.names[k], float(shares[k])) for k in main if shares[k] > 0],
+                topics=[TopicShare(k, assignment.names[k], share) for k, share in main[:MAIN_TOPICS] if share > 0],
                 threshold=assignment.threshold,
                 part=sums.part,
                 same=same,

@@ -336,7 +336,7 @@ def verdict_of(
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
 
     def looked(name: str) -> list[Looked]:
-        effects = []
+        effects: list[Looked] = []
         for row in trained:
             effect, control, other = getattr(row, name), contrasts.get(setting(row)), fresh.get(setting(row))
             compared = Measured(
