@@ -146,8 +146,7 @@ def test_links_that_lead_nowhere_and_names_too_long_are_one_line(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("command", "config"),
-    [(probe, ProbeConfig), (timeline, TimelineConfig), (topics, TopicsConfig)],
+    ("command", "config"), [(probe, ProbeConfig), (timeline, TimelineConfig), (topics, TopicsConfig)]
 )
 def test_shown_defaults_are_those_of_the_config(command: Callable[..., int], config: Any) -> None:
     defaults = {part.name: part.default for part in fields(config)}

@@ -50,8 +50,7 @@ def test_sizes_of_models_come_from_their_folders(model: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("settings", "driver"),
-    [({"bootstrap": 10**6}, "bootstrap 1000000"), ({"shuffles": 10**6}, "shuffles 1000000")],
+    ("settings", "driver"), [({"bootstrap": 10**6}, "bootstrap 1000000"), ({"shuffles": 10**6}, "shuffles 1000000")]
 )
 def test_a_probe_that_does_not_fit_is_refused(
     settings: dict[str, Any], driver: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
