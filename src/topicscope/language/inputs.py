@@ -31,11 +31,13 @@ STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECA
 FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 
 
-def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
-    check_libraries(config)
-    with readable():
-        _check_inputs(config)
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn a folder that may not be entered, or a name that is too long, into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
@@ -46,16 +48,10 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
         require([backend], f"the backend {backend}")
 
 
-@contextmanager
-def readable() -> Iterator[None]:
-    """Turn a folder that may not be entered, or a name that is too long, into an InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
-
-
-def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
+@readable()
+def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
+    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
+    check_libraries(config)
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")

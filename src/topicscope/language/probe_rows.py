@@ -350,7 +350,7 @@ CONTROLS = tuple(CONTROL_NAMES)
 PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention": "attention"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Check:
     """What a control says, the number that decides, and why: in words, and as a short code that is not stored."""
 

@@ -72,24 +72,20 @@ class Measured:
         return self.advice("threshold", "documents")
 
 
-OFF = Check(answer="off")
-
-
-def unsure(code: str, why: str, number: float | None = None, between: Interval | None = None) -> Check:
-    return Check(answer="unsure", why=why, number=number, interval=between, code=code)
+OFF = Check("off")
 
 
 def too_few(of: Measured, effect: Effect | None) -> Check | None:
     """Unsure if there are too few pairs for any answer, or too few topics or documents for an interval."""
     if effect is None:
-        return unsure("no pairs", f"too few pairs of words: {of.more_pairs}")
+        return Check("unsure", f"too few pairs of words: {of.more_pairs}", code="no pairs")
     counts = [count for count in (effect.pairs, effect.other_pairs) if count is not None]
     if counts and min(counts) < of.enough:
         few = f"too few pairs ({min(counts):,.0f}; at least {of.enough} are needed)"
-        return unsure("few pairs", f"{few}: {of.more_pairs}")
+        return Check("unsure", f"{few}: {of.more_pairs}", code="few pairs")
     if of.documents is not None and of.documents < FEWEST_DOCUMENTS:
         few = f"{of.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed)"
-        return unsure("few documents", f"{few}: raise --documents, or give more text")
+        return Check("unsure", f"{few}: raise --documents, or give more text", code="few documents")
     if is_flat(effect.interval):
         return nothing_to_resample(of)
     return None
@@ -100,7 +96,9 @@ def is_flat(between: Interval | None) -> bool:
 
 
 def nothing_to_resample(of: Measured) -> Check:
-    return unsure("nothing to resample", f"there is nothing to resample: {of.advice('topics', 'documents')}")
+    return Check(
+        "unsure", f"there is nothing to resample: {of.advice('topics', 'documents')}", code="nothing to resample"
+    )
 
 
 def chance(of: Measured) -> Check:
@@ -111,35 +109,29 @@ def chance(of: Measured) -> Check:
         return few or OFF
     p = effect.p_value if of.p_value is None else of.p_value
     if p is None:
-        return unsure("no shuffled pairs", f"too few pairs to shuffle: {of.more_pairs}")
+        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}", code="no shuffled pairs")
     seen, (low, high) = (effect.difference, effect.interval), effect.interval
     smallest = 1 / (1 + of.shuffles)
     if p > of.level and smallest > of.level:
         few_shuffles = f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles"
-        return unsure("few shuffles", f"{few_shuffles} (at least {ceil(1 / of.level - 1)} are needed here)", *seen)
+        return Check(
+            "unsure", f"{few_shuffles} (at least {ceil(1 / of.level - 1)} are needed here)", *seen, code="few shuffles"
+        )
     if p <= of.level:
         if high < of.worth:
             why = f"a difference of {effect.difference:.2g} is more than chance, but too small to matter (below "
-            return answered_no("small", f"{why}{of.worth:.2g})", *seen)
+            return Check("no", f"{why}{of.worth:.2g})", *seen, code="small")
         if low <= 0 or effect.difference < of.worth:
             why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
             code = "zero" if low <= 0 else "maybe small"
-            return unsure(code, f"its interval {why}: {of.advice(of.more)}", *seen)
-        return answered_yes(f"p = {p:.2g}", *seen)
+            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen, code=code)
+        return Check("yes", f"p = {p:.2g}", *seen)
     reach = high if effect.null_interval is None else effect.null_interval[1]
     small = effect.difference < of.worth and effect.difference <= reach <= of.worth
     if high <= of.worth or small:
-        return answered_no("shuffles", f"shuffled topics give as much (p = {p:.2g})", *seen)
+        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen, code="shuffles")
     why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {of.advice(of.more)}"
-    return unsure("maybe chance", why, *seen)
-
-
-def answered_yes(why: str, number: float, between: Interval) -> Check:
-    return Check(answer="yes", why=why, number=number, interval=between)
-
-
-def answered_no(code: str, why: str, number: float, between: Interval) -> Check:
-    return Check(answer="no", why=why, number=number, interval=between, code=code)
+    return Check("unsure", why, *seen, code="maybe chance")
 
 
 def frequency(of: Measured) -> Check:
@@ -150,7 +142,7 @@ def frequency(of: Measured) -> Check:
         return few or OFF
     matched = of.effect.matched
     if matched is None or matched.interval is None or is_flat(matched.interval):
-        return unsure("few matched pairs", f"too few pairs of equal word frequencies: {of.more_pairs}")
+        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}", code="few matched pairs")
     return remains(matched.difference, matched.interval, of, of.effect, "at equal word frequencies")
 
 
@@ -178,12 +170,14 @@ def remains(number: float, between: Interval, of: Measured, effect: Effect, wher
     enough = max(of.worth, HALF * effect.difference)
     left = f"{where} {number:.2g} of {effect.difference:.2g} remains"
     if between[0] > 0 and number >= enough:
-        return answered_yes(f"{where} {number:.2g}", number, between)
+        return Check("yes", f"{where} {number:.2g}", number, between)
     if between[1] < (of.worth if between[0] > 0 else enough):
-        return answered_no("little remains", left, number, between)
+        return Check("no", left, number, between, code="little remains")
     if between[0] > 0:
-        return unsure("half", f"{left}: most of the effect may be something other than topics", number, between)
-    return unsure("zero", f"{left}, and its interval reaches zero: {of.advice(of.more)}", number, between)
+        return Check(
+            "unsure", f"{left}: most of the effect may be something other than topics", number, between, code="half"
+        )
+    return Check("unsure", f"{left}, and its interval reaches zero: {of.advice(of.more)}", number, between, code="zero")
 
 
 def cooccurrence(of: Measured) -> Check:
@@ -200,16 +194,18 @@ def cooccurrence(of: Measured) -> Check:
         or between is None
         or is_flat(between)
     ):
-        return unsure("few listed pairs", f"too few co-occurring pairs in these texts: {of.more_pairs}")
+        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}", code="few listed pairs")
     margin = contrast.same_topic - contrast.cooccurring
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
-        return answered_yes(both, margin, between)
+        return Check("yes", both, margin, between)
     if between[1] < 0:
         why = f"the pairs that co-occur most show more ({contrast.cooccurring:.3g}) than pairs of one topic"
-        return answered_no("more", f"{why} ({contrast.same_topic:.3g})", margin, between)
+        return Check("no", f"{why} ({contrast.same_topic:.3g})", margin, between, code="more")
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
-    return unsure("as much", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between)
+    return Check(
+        "unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between, code="as much"
+    )
 
 
 def checks_of(of: Measured) -> dict[str, Check]:
@@ -247,7 +243,9 @@ SWITCHES = {
     "cooccurrence": "co-occurring pairs (--cooccurrence)",
     "fresh_weights": "fresh weights (--random)",
 }
-FEW_LABELS = unsure("few labels", "two labels are too few for an interval over topics; about five or more are needed")
+FEW_LABELS = Check(
+    "unsure", "two labels are too few for an interval over topics; about five or more are needed", code="few labels"
+)
 Looked = tuple[MeasuredRow | StateRow, Measured]  # an effect at one threshold, with the row that it belongs to
 
 
