@@ -84,9 +84,9 @@ class Stub:
 
 
 def draw_stubs() -> None:
-    from topicscope.pages import page, pictures
+    from topicscope.pages import drawing, page
 
-    pictures.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
+    drawing.canvas = lambda _figure: Stub()  # type: ignore[assignment, return-value]
     vars(page)["get_plotlyjs"] = lambda: "plotly"
 
 

@@ -28,7 +28,7 @@ KNOWS: dict[str, set[str]] = {
     "language": {"ground", "measure"},
     "pretraining": {"ground", "measure", "language"},
     "sweeps": {"ground", "training", "measure", "language", "pretraining"},
-    "pages": {"ground", "theory", "measure", "laws", "training", "language", "pretraining", "sweeps"},
+    "pages": {"ground", "theory", "model", "measure", "laws", "training", "language", "pretraining", "sweeps"},
     "paper": {
         "ground",
         "world",

@@ -247,9 +247,9 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Cost:
+    def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Estimate:
         asked.append(len(missing))
-        return sweeps.Cost(3, 600.04, 1_000_000) if missing else sweeps.Cost(0, 0.0, 0)
+        return sweeps.Estimate(3, 600.04, 1_000_000) if missing else sweeps.Estimate(0, 0.0, 0)
 
     monkeypatch.setattr(sweeps, "estimate", cost)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
@@ -298,7 +298,7 @@ def test_the_device_of_a_sweep(call: Call, grid: str, monkeypatch: pytest.Monkey
     assert "device is one of the axes" in call("sweep", "both.yaml", "--device", "cpu", code=2).err
     assert "no usable GPU here" in call("sweep", "both.yaml", code=2).err
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Cost(4, 600.0, 0))
+    monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Estimate(4, 600.0, 0))
     found = json.loads(call("sweep", grid, "--dry-run", "--json", "--device", "cuda").out)
     assert (found["missing"], found["side_by_side"]) == (6, 1)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
-from tests.language.test_topic_worlds import fitted
+from tests.language.test_topic_fits import fitted
 from tests.sealed import rewrite
 from topicscope.ground import file_digest, read_tensors, write_tensors
 

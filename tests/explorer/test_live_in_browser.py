@@ -87,7 +87,7 @@ def test_stages_are_shaded_and_named_as_they_come(browser: webdriver.Chrome, ser
 
 
 def test_floors_and_predicted_norms_are_there_while_it_runs(browser: webdriver.Chrome, served: Served) -> None:
-    floors = RunData(COVERED).floors()
+    floors = RunData(COVERED).task.floors()
     predicted = predicted_norms(COVERED)
     with pretended_run(served.workspace / "floors", COVERED, TwoStages) as run:
         go(browser, served, f"/live?id={folder_id(served, 'floors')}")

@@ -1,10 +1,12 @@
-"""`export`: every kind of folder as Parquet, curves for TensorBoard, models with their cards; and what is refused."""
+"""`export`: event files, every kind of folder as Parquet, models with their cards; and what is refused."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,21 +16,97 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.exporting.test_events import scalars
 from tests.language.samples import corpus_file, model_folder
-from tests.test_reading import MAKERS, TINY, make_pretrain, make_probe, make_runs, make_sweep, make_train
+from tests.test_reading import MAKERS, TINY
 from topicscope import InputError, RunConfig, export, probe, read, train
+from topicscope.exporting import event_file
+from topicscope.exporting.targets import checksum, record, tag, varint
 from topicscope.language import ProbeConfig
+
+
+def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """What TensorBoard reads from a folder: steps and values by tag."""
+    reader = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator", reason="needs tensorboard (extra dev)"
+    )
+    accumulated = reader.EventAccumulator(str(folder), size_guidance={reader.SCALARS: 0})
+    accumulated.Reload()
+    return {
+        name: [(event.step, event.value) for event in accumulated.Scalars(name)]
+        for name in accumulated.Tags()[reader.SCALARS]
+    }
+
+
+def test_tensorboard_reads_what_was_written(tmp_path: Path) -> None:
+    steps = np.array([0.0, 1, 2, 300, 70_000, 2.0**33])
+    curves = {
+        "step": steps,
+        "loss": np.array([2.5, 1.0, 0.1, 1e-30, -4.0, 3e38]),
+        "norm_value": np.array([np.nan, 1.0, np.nan, np.inf, 2.0, -np.inf]),
+        "nothing": np.full(6, np.nan),
+    }
+    (tmp_path / "events.out.tfevents.0.x").write_bytes(event_file(curves))
+    found = scalars(tmp_path)
+    loss = [(int(step), float(np.float32(value))) for step, value in zip(steps, curves["loss"], strict=True)]
+    assert found == {"loss/train": loss, "norm/value": [(1, 1.0), (70_000, 2.0)]}
+
+
+def test_a_damaged_byte_is_noticed(tmp_path: Path) -> None:
+    """The checksums are those that TensorBoard compares: a reader that did not would pass this file."""
+    content = bytearray(event_file({"step": np.arange(3.0), "loss": np.ones(3)}))
+    content[-8] ^= 1
+    (tmp_path / "events.out.tfevents.0.x").write_bytes(content)
+    assert [step for step, _ in scalars(tmp_path)["loss/train"]] == [0, 1]
+
+
+def test_records_as_the_format_has_them() -> None:
+    assert checksum(bytes(32)) == 0x8A9136AA  # RFC 3720, B.4
+    assert checksum(b"\xff" * 32) == 0x62A8AB43
+    assert checksum(bytes(range(32))) == 0x46DD794E
+    data = record(b"abc")
+    assert (struct.unpack("<Q", data[:8])[0], data[12:15], len(data)) == (3, b"abc", 8 + 4 + 3 + 4)
+    assert [varint(n).hex() for n in (0, 1, 127, 128, 300)] == ["00", "01", "7f", "8001", "ac02"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("loss", "loss/train"),
+        ("dev_loss", "loss/dev"),
+        ("held_out_loss", "loss/held_out"),
+        ("norm_key_0", "norm/key_0"),
+        ("rotation_1", "rotation/1"),
+        ("lr", "lr"),
+    ],
+)
+def test_tags(name: str, expected: str) -> None:
+    assert tag(name) == expected
+
 
 Capture = pytest.CaptureFixture[str]
 
 
+Made = Callable[[str], tuple[Path, Any]]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Makes each kind of folder once; returns its home, in which it is 'out', and the result."""
+
+    @functools.cache
+    def make(kind: str) -> tuple[Path, Any]:
+        home = tmp_path_factory.mktemp(kind)
+        return home, MAKERS[kind](home)
+
+    return make
+
+
 @pytest.mark.parametrize("kind", MAKERS)
-def test_the_table_of_every_kind_becomes_parquet(tmp_path: Path, kind: str) -> None:
-    MAKERS[kind](tmp_path)
-    exported = export(tmp_path / "out", "parquet")
-    assert exported.out == tmp_path / "out.parquet"
-    stored, table = pq.read_table(exported.out), read(tmp_path / "out").table()
+def test_the_table_of_every_kind_becomes_parquet(made: Made, kind: str) -> None:
+    home, _ = made(kind)
+    exported = export(home / "out", "parquet")
+    assert exported.out == home / "out.parquet"
+    stored, table = pq.read_table(exported.out), read(home / "out").table()
     assert stored.column_names == table.column_names
     assert stored.num_rows == table.num_rows > 0
     for name in table.column_names:
@@ -40,9 +118,9 @@ def curve(result: Any, name: str) -> list[tuple[int, float]]:
     return [(step, float(np.float32(value))) for step, value in enumerate(values) if np.isfinite(value)]
 
 
-def test_curves_of_a_run(tmp_path: Path) -> None:
-    run = make_train(tmp_path)
-    export(tmp_path / "out", "tensorboard", tmp_path / "board")
+def test_curves_of_a_run(made: Made, tmp_path: Path) -> None:
+    home, run = made("train")
+    export(home / "out", "tensorboard", tmp_path / "board")
     found = scalars(tmp_path / "board")
     assert found["norm/value"] == curve(run, "norm_value")
     assert found["loss/train"] == curve(run, "loss")
@@ -50,25 +128,18 @@ def test_curves_of_a_run(tmp_path: Path) -> None:
     assert len(found["norm/key"]) == 21
 
 
-def test_curves_of_several_runs(tmp_path: Path) -> None:
-    runs = make_runs(tmp_path)
-    exported = export(tmp_path / "out", "tensorboard")
-    assert exported.out == tmp_path / "out-tensorboard"
+def test_curves_of_several_runs(made: Made) -> None:
+    home, runs = made("runs")
+    exported = export(home / "out", "tensorboard")
+    assert exported.out == home / "out-tensorboard"
     for number, run in enumerate(runs):
         found = scalars(exported.out / f"run-{number:03d}-seed-{number}")
         assert found["loss/train"] == curve(run, "loss")
 
 
-def test_curves_of_pretraining_have_layers(tmp_path: Path) -> None:
-    run = make_pretrain(tmp_path)
-    found = scalars(export(tmp_path / "out", "tensorboard").out)
-    assert found["norm/query_0"] == curve(run, "norm_query_0")
-    assert found["loss/train"] == curve(run, "loss")
-
-
-def test_curves_of_a_sweep_have_a_folder_per_point(tmp_path: Path) -> None:
-    sweep = make_sweep(tmp_path)
-    exported = export(tmp_path / "out", "tensorboard")
+def test_curves_of_a_sweep_have_a_folder_per_point(made: Made) -> None:
+    home, sweep = made("sweep")
+    exported = export(home / "out", "tensorboard")
     places = sorted(path.name for path in exported.out.iterdir() if path.is_dir())
     assert places == [f"optimizer.lr={row['optimizer.lr']}-{row['point'][:6]}" for row in sweep.rows]
     for place, curves in zip(places, sweep.curves(), strict=True):
@@ -82,16 +153,19 @@ def front(card: Path) -> Any:
     return yaml.safe_load(metadata)
 
 
-def test_a_pretrained_model_with_its_card(tmp_path: Path) -> None:
+def test_the_curves_of_a_pretrained_model_and_the_model_with_its_card(made: Made) -> None:
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    run = make_pretrain(tmp_path)
-    exported = export(tmp_path / "out", "hf")
+    home, run = made("pretrain")
+    found = scalars(export(home / "out", "tensorboard").out)
+    assert found["norm/query_0"] == curve(run, "norm_query_0")
+    assert found["loss/train"] == curve(run, "loss")
+    exported = export(home / "out", "hf")
     card = (exported.out / "README.md").read_text()
     assert front(exported.out / "README.md")["pipeline_tag"] == "fill-mask"
     assert f"| parameters | {run.results.parameters:,} |" in card
     assert f"{run.results.loss:.5g}" in card
-    assert str(tmp_path) not in card  # the place of the text is nobody's business
+    assert str(home) not in card  # the place of the text is nobody's business
     assert "corpus.txt" in card
     loaded: Any = AutoModelForMaskedLM.from_pretrained(exported.out)
     assert loaded.num_parameters() == run.model.num_parameters()
@@ -99,18 +173,18 @@ def test_a_pretrained_model_with_its_card(tmp_path: Path) -> None:
     assert sorted([*exported.files]) == sorted(path.name for path in exported.out.iterdir())
 
 
-def test_a_probed_model_has_its_verdicts(tmp_path: Path) -> None:
-    made = make_probe(tmp_path)
-    (tmp_path / "model" / "README.md").write_text("the model's own card")
-    (tmp_path / "model" / "notes.txt").write_text("private")
-    exported = export(tmp_path / "out", "hf")
+def test_a_probed_model_has_its_verdicts(made: Made) -> None:
+    home, result = made("probe")
+    (home / "model" / "README.md").write_text("the model's own card")
+    (home / "model" / "notes.txt").write_text("private")
+    exported = export(home / "out", "hf")
     card = (exported.out / "README.md").read_text()
-    for place, answer in made.verdicts[0].answers.items():
+    for place, answer in result.verdicts[0].answers.items():
         assert f"| {place} | {answer.answer} | {' | '.join(answer.controls.values())} |" in card
     assert (exported.out / "README.source.md").read_text() == "the model's own card"
     assert not (exported.out / "notes.txt").exists()
     weights = "model.safetensors"
-    assert (exported.out / weights).read_bytes() == (tmp_path / "model" / weights).read_bytes()
+    assert (exported.out / weights).read_bytes() == (home / "model" / weights).read_bytes()
 
 
 def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,11 +272,11 @@ def test_force_replaces_an_earlier_export(folder: Path, tmp_path: Path, to: str)
     assert content() == first
 
 
-def test_what_has_no_curves_says_so(tmp_path: Path) -> None:
-    MAKERS["landscape"](tmp_path)
+def test_what_has_no_curves_says_so(made: Made) -> None:
+    home, _ = made("landscape")
     with pytest.raises(InputError, match="has no curves over steps for TensorBoard"):
-        export(tmp_path / "out", "tensorboard")
-    assert not (tmp_path / "out-tensorboard").exists()
+        export(home / "out", "tensorboard")
+    assert not (home / "out-tensorboard").exists()
 
 
 def test_the_command_prints_what_was_written(folder: Path, tmp_path: Path, capsys: Capture) -> None:

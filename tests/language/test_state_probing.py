@@ -18,7 +18,7 @@ import torch
 from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, assignment, model_folder, texts
-from tests.language.test_labels import NAMES, labelled, lines
+from tests.language.test_assignment import NAMES, labelled, lines
 from topicscope.language import (
     Assignment,
     LabelRow,

@@ -10,7 +10,6 @@ import pytest
 from topicscope import RunConfig, train
 from topicscope.ground import InputError, merged
 from topicscope.laws import predicted_norms, prediction_or_none
-from topicscope.model import initial
 from topicscope.pages import Lines, sections
 from topicscope.theory import dynamics, optimum
 
@@ -35,7 +34,7 @@ def changed(**settings: Any) -> RunConfig:
 
 def test_the_curves_start_where_the_run_does() -> None:
     config = changed()
-    start, predicted = initial(config.model, 13, config.seed), predicted_norms(config)
+    start, predicted = config.model.initial(13, config.seed), predicted_norms(config)
     assert predicted.steps[0] == 0
     for part in ("key", "query"):
         assert predicted.norms[part][0] == pytest.approx(np.linalg.norm(start[part]), rel=1e-6)

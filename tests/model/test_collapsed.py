@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.world.samples import keys, listed_batch, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model import collapsed, collapsed_loss, dense_loss, initial, loss_and_gradient
+from topicscope.model import collapsed, dense_loss
 from topicscope.world import Batch, MaskedDocuments, stack
 
 LOSSES = ("cross-entropy", "squared", "squared-mean")
@@ -59,8 +59,8 @@ def compare(
     words, masks, vocabulary = masked.documents.words, masked.masks, topic_model.vocabulary
     layout = {"uniform": config.uniform_attention, "hide_masked": config.hide_masked}
     batch = one_batch(masked, topic_model, masking, dtype, **layout)
-    loss = loss_and_gradient(config, weights, objective, batch) if way is None else way(weights, batch)
-    assert way is not None or torch.equal(loss, collapsed_loss(config, weights, objective, batch))
+    loss = config.loss_and_gradient(weights, objective, batch) if way is None else way(weights, batch)
+    assert way is not None or torch.equal(loss, config.loss(weights, objective, batch))
     parts = {
         name: part.clone().double().requires_grad_(name in weights.trained) for name, part in weights.member(0).items()
     }
@@ -159,11 +159,11 @@ def test_gradients_are_written_where_they_are_wanted_and_nowhere_else(
     wanted = data.draw(st.lists(st.sampled_from(weights.trained), min_size=1, unique=True))
     batch = one_batch(masked, topic_model, masking, uniform=config.uniform_attention, hide_masked=config.hide_masked)
     objective = Objective("squared", l2)
-    loss = loss_and_gradient(config, weights, objective, batch)
+    loss = config.loss_and_gradient(weights, objective, batch)
     full = {name: gradient.clone() for name, gradient in weights.gradients.items()}
     for gradient in weights.gradients.values():
         gradient.fill_(7)
-    assert torch.equal(loss_and_gradient(config, weights, objective, batch, wanted), loss)
+    assert torch.equal(config.loss_and_gradient(weights, objective, batch, wanted), loss)
     for name, gradient in weights.gradients.items():
         if name in wanted:
             assert torch.allclose(gradient, full[name], rtol=1e-12, atol=1e-14), name
@@ -181,7 +181,7 @@ def test_models_side_by_side_are_the_models_alone() -> None:
         ModelConfig(embedding="trained", value="identity", head="untied", query="zero", init_scale=0.7),
         ModelConfig(value="identity", head="untied", init_scale=0.7),
     ):
-        values = [initial(config, 7, seed) for seed in range(3)]
+        values = [config.initial(7, seed) for seed in range(3)]
         frozen = config.frozen(topic_model, masking)
         rows = []
         for seed in range(3):
@@ -189,10 +189,10 @@ def test_models_side_by_side_are_the_models_alone() -> None:
             documents = Dirichlet(length=(3, 9)).sample(topic_model, 5, rng).finite()
             rows += documents.masked(masking, topic_model, keys(1)).batches(topic_model, masking, np.dtype("float64"))
         together = Weights(values, frozen, dtype=torch.float64)
-        losses = loss_and_gradient(config, together, objective, stack(rows, torch.float64))
+        losses = config.loss_and_gradient(together, objective, stack(rows, torch.float64))
         for e in range(3):
             alone = Weights([values[e]], frozen, dtype=torch.float64)
-            loss = loss_and_gradient(config, alone, objective, stack([rows[e]], torch.float64))
+            loss = config.loss_and_gradient(alone, objective, stack([rows[e]], torch.float64))
             assert losses[e].item() == pytest.approx(loss.item(), rel=1e-13)
             for name in alone.trained:
                 assert torch.allclose(together.gradients[name][e], alone.gradients[name][0], rtol=1e-11, atol=1e-14)
@@ -208,7 +208,7 @@ def test_listed_queries_change_nothing(config: ModelConfig, l2: float, models: i
     text = [Dirichlet(length=(2, 5)).sample(topic_model, 4, rng).finite() for _ in range(models)]
     documents = [one.masked(masking, topic_model, keys(number)) for number, one in enumerate(text)]
     frozen = config.frozen(topic_model, masking)
-    members = [initial(config, topic_model.vocabulary, seed) for seed in range(models)]
+    members = [config.initial(topic_model.vocabulary, seed) for seed in range(models)]
     found = []
     for list_queries in (False, True):
         batch = listed_batch(documents, topic_model, list_queries=list_queries)
@@ -216,7 +216,7 @@ def test_listed_queries_change_nothing(config: ModelConfig, l2: float, models: i
         weights = Weights(members, frozen, dtype=torch.float64)
         for gradient in weights.gradients.values():
             gradient.fill_(7)
-        loss = loss_and_gradient(config, weights, Objective("cross-entropy", l2), batch)
+        loss = config.loss_and_gradient(weights, Objective("cross-entropy", l2), batch)
         found.append({"loss": loss, **weights.gradients})
     for name, plain in found[0].items():
         assert torch.allclose(found[1][name], plain, rtol=1e-11, atol=1e-13), name

@@ -12,10 +12,10 @@ from hypothesis import given, settings, strategies as st
 from tests.model.test_collapsed import LOSSES, compare, configs
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model import CompiledPass, initial, loss_and_gradient
+from topicscope.model.collapsed import CompiledPass
 from topicscope.world import Batch, InfiniteDocuments, Rows, stack
 
-ONE_HOT = configs().filter(CompiledPass.covers)
+ONE_HOT = configs().filter(lambda config: config.one_hot)
 TOPIC_MODEL, MASKING = TopicModel(3, 2), Masking(0.4, 0.2, 0.3)
 
 
@@ -24,7 +24,7 @@ def batches(config: ModelConfig, seeds: range, length: Any = (1, 9), real: str =
     rows: list[Rows] = []
     for seed in seeds:
         documents = Dirichlet(length=length).sample(TOPIC_MODEL, 5, np.random.default_rng(seed))
-        layout = {"uniform": config.uniform_attention, "hide_masked": config.hide_masked}
+        layout = config.layout._asdict()
         if isinstance(documents, InfiniteDocuments):
             rows += documents.batches(TOPIC_MODEL, MASKING, np.dtype(real), **layout)
         else:
@@ -36,7 +36,7 @@ def batches(config: ModelConfig, seeds: range, length: Any = (1, 9), real: str =
 def drawn(config: ModelConfig, seeds: range, dtype: torch.dtype = torch.float64) -> Weights:
     """Models whose biases are not zero; what stands in their gradients is to be overwritten."""
     rng = np.random.default_rng(1)
-    members = [initial(config, 7, seed) for seed in seeds]
+    members = [config.initial(7, seed) for seed in seeds]
     for member in members:
         member |= {name: rng.standard_normal(part.shape) for name, part in member.items() if name.endswith("_bias")}
     weights = Weights(members, config.frozen(TOPIC_MODEL, MASKING), dtype=dtype)
@@ -50,7 +50,10 @@ def both(
 ) -> list[dict[str, torch.Tensor]]:
     """Losses and gradients of the collapsed and of the compiled pass."""
     plain, ours = (drawn(config, models, batch.context.dtype) for _ in range(2))
-    losses = loss_and_gradient(config, plain, objective, batch, wanted), CompiledPass(ours, objective)(batch, wanted)
+    losses = (
+        config.loss_and_gradient(plain, objective, batch, wanted),
+        CompiledPass(config, ours, objective)(batch, wanted),
+    )
     return [{"loss": loss} | weights.gradients for loss, weights in zip(losses, (plain, ours), strict=True)]
 
 
@@ -88,7 +91,13 @@ def test_equals_the_dense_pass_in_float64(config: ModelConfig, loss: Any, l2: fl
     masked = documents.masked(MASKING, TOPIC_MODEL, keys(1))
     objective = Objective(loss, l2)
     errors = compare(
-        config, objective, TOPIC_MODEL, MASKING, masked, torch.float64, lambda w, b: CompiledPass(w, objective)(b)
+        config,
+        objective,
+        TOPIC_MODEL,
+        MASKING,
+        masked,
+        torch.float64,
+        lambda w, b: CompiledPass(config, w, objective)(b),
     )
     assert max(errors) < 1e-10
 
@@ -102,7 +111,7 @@ def test_equals_the_dense_pass_in_float32_at_the_papers_size(loss: Any, scale: f
     masked = documents.masked(masking, topic_model, keys(1))
     config = ModelConfig(key_bias="trained", prediction_bias="trained", init_scale=scale)
     case = (config, objective, topic_model, masking, masked, torch.float32)
-    ours = compare(*case, lambda w, b: CompiledPass(w, objective)(b))
+    ours = compare(*case, lambda w, b: CompiledPass(config, w, objective)(b))
     plain = compare(*case)
     assert max(ours) < max(1e-5, 2 * max(plain))
 
@@ -142,15 +151,15 @@ def test_a_model_is_the_same_alone_together_and_again(loss: Any, dtype: torch.dt
     config, objective = ModelConfig(init_scale=0.7, query_bias="trained"), Objective(loss, 0.01)
     rows = batches(config, range(3), real=str(dtype).removeprefix("torch."))
     weights, batch = drawn(config, range(3), dtype), stack(rows, dtype)
-    together = CompiledPass(weights, objective)(batch)
+    together = CompiledPass(config, weights, objective)(batch)
     first = {name: gradient.clone() for name, gradient in weights.gradients.items()}
-    again = CompiledPass(weights, objective)
+    again = CompiledPass(config, weights, objective)
     assert all(torch.equal(again(batch), together) for _ in range(2))
     assert all(torch.equal(weights.gradients[name], first[name]) for name in first)
     for e in range(3):
         members = {name: part.numpy() for name, part in weights.member(e).items()}
         alone = Weights([members], {}, dtype=dtype)
-        assert CompiledPass(alone, objective)(stack([rows[e]], dtype)).item() == together[e].item()
+        assert CompiledPass(config, alone, objective)(stack([rows[e]], dtype)).item() == together[e].item()
         assert all(torch.equal(alone.gradients[name][0], first[name][e]) for name in first)
 
 
@@ -162,7 +171,7 @@ def test_what_is_not_finite_shows_in_the_loss_and_spreads_to_no_other_model(loss
     batch = stack(batches(config, range(2), real="float32"), torch.float32)
     weights = drawn(config, range(2), torch.float32)
     weights.parts[part][1].fill_(odd)
-    found = CompiledPass(weights, Objective(loss))(batch)
+    found = CompiledPass(ModelConfig(), weights, Objective(loss))(batch)
     assert found.isfinite().tolist() == [True, False]
     assert all(weights.gradients[name][0].isfinite().all() for name in weights.trained)
 

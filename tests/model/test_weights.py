@@ -7,14 +7,13 @@ import pytest
 import torch
 
 from topicscope import Masking, ModelConfig, TopicModel, Weights
-from topicscope.model.weights import initial
 
 MODEL, MASKING = TopicModel(3, 2), Masking()
 
 
 def test_each_member_has_its_own_trained_parts_and_shares_the_frozen_ones() -> None:
     config = ModelConfig(value="diagonal", prediction_bias="theorem1", key_bias="trained")
-    values, frozen = [initial(config, 7, seed) for seed in (4, 5, 6)], config.frozen(MODEL, MASKING)
+    values, frozen = [config.initial(7, seed) for seed in (4, 5, 6)], config.frozen(MODEL, MASKING)
     weights = Weights(values, frozen, dtype=torch.float64)
     assert weights.models == 3
     assert weights.trained == ("key", "query", "key_bias")
@@ -63,14 +62,14 @@ def test_a_fresh_model_starts_at_seed_0_unless_told() -> None:
         (0, Weights.from_config(config, MODEL, MASKING, dtype=torch.float64)),
         (3, Weights.from_config(config, MODEL, MASKING, 3, dtype=torch.float64)),
     ):
-        assert weights.parts["key"][0].tolist() == initial(config, 7, seed)["key"].tolist()
+        assert weights.parts["key"][0].tolist() == config.initial(7, seed)["key"].tolist()
     assert Weights.from_config(config, MODEL, MASKING).parts["key"].dtype == torch.float32
 
 
 def test_usual_scale_is_one_over_the_root_of_the_inputs() -> None:
     """Inputs of W_K, W_Q, W_V and W_pred are the d columns; the embedding of a word has d entries and norm 1."""
     config = ModelConfig(embedding="trained", head="untied", dim=100, attention_dim=400, init_scale="usual")
-    values = initial(config, 301, seed=0)
+    values = config.initial(301, seed=0)
     assert {name: value.shape for name, value in values.items() if name != "prediction_bias"} == {
         "embedding": (100, 301),
         "key": (400, 100),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Points, Series
-from topicscope.pages.parts import Figure, Judgement, Section, TableData
+import pyarrow
+
+from topicscope.ground import Result
+from topicscope.pages import Figure, Heat, Judgement, Lines, Map, Panel, Points, Section, Series, TableData
 
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3
@@ -174,3 +178,27 @@ def sections() -> list[Section]:
             verdict=Judgement("On Wikipedia.", "", "", "", "", "skipped", "No data on this machine.", 0.0),
         ),
     ]
+
+
+@dataclass(frozen=True, repr=False)
+class Sample(Result):
+    """A result with sections of its own."""
+
+    kind: ClassVar[str] = "sample"
+    parts: list[Section] = field(default_factory=list)
+
+    def summary(self) -> list[str]:
+        return ["Two things were measured.", EVIL]
+
+    def table(self) -> Any:
+        return pyarrow.table({"a": [1, 2]})
+
+    def sections(self) -> list[Section]:
+        return self.parts
+
+    def _about(self) -> str:
+        return f"{len(self.parts)} parts"
+
+
+def table(rows: int) -> TableData:
+    return TableData(EVIL, ["name", "value"], [[EVIL, f"{i}.5"] for i in range(rows)])

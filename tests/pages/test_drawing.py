@@ -1,8 +1,12 @@
-"""What the pictures show: ticks, legends, axes, bands, levels and marks, as matplotlib has them."""
+"""What the pictures show, as matplotlib has it; pictures and numbers as files."""
 
 from __future__ import annotations
 
+import csv
 import math
+import struct
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -12,11 +16,21 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from tests.pages import samples
-from topicscope.pages.drawing import LEVEL_DASHES, wrapped
+from topicscope.pages import Figure, Heat, Lines, Map, Panel, Points, Series, draw_figure, write_csv
+from topicscope.pages.drawing import (
+    ALONE,
+    CATEGORY_WIDTH,
+    LEVEL_DASHES,
+    LINE,
+    PANEL_HEIGHT,
+    PANEL_WIDTH,
+    canvas,
+    legend_columns,
+    wrapped,
+)
 from topicscope.pages.layout import GREY, MARK_COLOUR, PALETTE
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Points, Series
-from topicscope.pages.parts import Figure
-from topicscope.pages.pictures import canvas
+
+SAMPLES = {figure.name: figure for figure in samples.figures()}
 
 
 def drawn(figure: Figure) -> list[Any]:
@@ -24,6 +38,18 @@ def drawn(figure: Figure) -> list[Any]:
     picture = canvas(figure)
     picture.draw_without_rendering()
     return picture.axes[: len(figure.panels)]
+
+
+@cache
+def sample(name: str) -> Any:
+    """A sample figure as it is drawn; drawing is slow, and no test changes the picture."""
+    picture = canvas(SAMPLES[name])
+    picture.draw_without_rendering()
+    return picture
+
+
+def panels_of(name: str) -> list[Any]:
+    return list(sample(name).axes[: len(SAMPLES[name].panels)])
 
 
 def tick_labels(axis: Any) -> list[str]:
@@ -36,9 +62,9 @@ def legend(axes: Any) -> dict[str, Any]:
     return {text.get_text(): handle for text, handle in zip(box.get_texts(), box.legend_handles, strict=True)}
 
 
-@pytest.mark.parametrize("figure", samples.figures(), ids=lambda figure: figure.name)
+@pytest.mark.parametrize("figure", SAMPLES.values(), ids=lambda figure: figure.name)
 def test_every_panel_has_its_axes_titles_and_labels(figure: Figure) -> None:
-    picture = canvas(figure)
+    picture = sample(figure.name)
     assert picture.get_suptitle().replace("\n", " ") == figure.title.replace("$", r"\$")
     for axes, panel in zip(picture.axes, figure.panels, strict=False):
         assert "".join(axes.get_title().split()) == "".join(panel.title.replace("$", r"\$").split())
@@ -48,7 +74,7 @@ def test_every_panel_has_its_axes_titles_and_labels(figure: Figure) -> None:
 
 
 def test_a_heat_map_of_words_has_ticks_per_topic() -> None:
-    axes = drawn(samples.word_figure())[0]
+    axes = panels_of("words")[0]
     assert tick_labels(axes.xaxis) == tick_labels(axes.yaxis) == ["1", "2", "3", "4"]
     assert axes.get_xticks().tolist() == axes.get_yticks().tolist() == [2, 5, 8, 11]
     assert axes.get_ylim() == (12.5, -0.5)  # the first row on top
@@ -66,9 +92,7 @@ def test_named_rows_and_columns_are_ticks() -> None:
 
 
 def test_a_landscape_has_log_axes_marks_contours_and_a_named_scale() -> None:
-    figure = samples.landscape_figure()
-    picture = canvas(figure)
-    picture.draw_without_rendering()
+    picture = sample("landscape")
     axes: Any = picture.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert r"$\mathdefault{10^{0}}$" in tick_labels(axes.xaxis)
@@ -85,7 +109,7 @@ def test_a_landscape_has_log_axes_marks_contours_and_a_named_scale() -> None:
 
 
 def test_curves_have_their_groups_levels_and_bands_in_the_legend() -> None:
-    first, second = drawn(samples.curves_figure())
+    first, second = panels_of("curves")
     handles = legend(first)
     assert list(handles) == ["key", "query", "value", "theory", "first stage", "second stage"]
     assert [to_hex(handles[name].get_color()).upper() for name in ("key", "query", "value")] == [
@@ -100,7 +124,7 @@ def test_curves_have_their_groups_levels_and_bands_in_the_legend() -> None:
 
 
 def test_curves_levels_and_bands_are_where_the_numbers_are() -> None:
-    first, second = drawn(samples.curves_figure())
+    first, second = panels_of("curves")
     assert (first.get_xscale(), second.get_xscale(), second.get_yscale()) == ("linear", "log", "log")
     assert len(first.lines) == 9 + 1
     assert list(first.lines[-1].get_ydata()) == [5.0, 5.0]
@@ -123,7 +147,7 @@ def test_a_thin_curve_is_thinner() -> None:
 
 
 def test_points_have_categories_intervals_and_a_legend() -> None:
-    (axes,) = drawn(samples.points_figure())
+    (axes,) = panels_of("points")
     labels = [label.replace("\n", " ") for label in tick_labels(axes.xaxis)]
     assert labels == ["SGD", "Adam & friends", "a rather long name of a method"]
     assert axes.get_xlim() == (-0.5, 2.5)
@@ -137,7 +161,7 @@ def test_points_have_categories_intervals_and_a_legend() -> None:
 
 
 def test_one_curve_needs_no_legend() -> None:
-    axes = drawn(samples.plain_figure())
+    axes = panels_of("plain")
     assert [one.get_legend() for one in axes] == [None] * 3
 
 
@@ -155,14 +179,13 @@ def test_panels_with_the_same_names_share_a_legend() -> None:
 
 
 def test_a_map_names_its_colours() -> None:
-    figure = samples.map_figure()
-    picture = canvas(figure)
+    picture = sample("map")
     handles = legend(picture)
     assert {name: to_hex(handle.get_facecolor()).upper() for name, handle in handles.items()} == {
         "early": "#0072B2",
         "late": "#D55E00",
     }
-    (axes,) = drawn(figure)
+    (axes,) = panels_of("map")
     assert (tick_labels(axes.xaxis), tick_labels(axes.yaxis)) == (["0.1", "1", "10"], ["2", "4"])
     mesh = axes.collections[0]
     assert mesh.get_clim() == (-0.5, 1.5)
@@ -202,7 +225,7 @@ def test_gaps_are_not_drawn() -> None:
 
 
 def test_text_keeps_its_size_outside_of_the_drawing_code() -> None:
-    (axes,) = drawn(samples.points_figure())
+    (axes,) = panels_of("points")
     assert {label.get_size() for label in [*axes.get_xticklabels(), *axes.get_yticklabels()]} == {10.5}
 
 
@@ -329,7 +352,7 @@ def test_curves_beyond_the_colours_are_dashed_and_levels_always() -> None:
 
 
 def test_points_stand_side_by_side() -> None:
-    (axes,) = drawn(samples.points_figure())
+    (axes,) = panels_of("points")
     first, second, third = (container[0] for container in axes.containers)
     np.testing.assert_allclose(first.get_xdata(), [-0.18, 0.82, 1.82])
     np.testing.assert_allclose(second.get_xdata(), [0, 1, 2])
@@ -371,3 +394,203 @@ def test_a_map_has_crosses_on_marked_cells() -> None:
     (crosses,) = axes.lines
     assert (list(crosses.get_xdata()), list(crosses.get_ydata())) == ([1, 0], [0, 1])
     assert (crosses.get_marker(), crosses.get_linestyle()) == ("x", "None")
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.mark.parametrize("figure", [SAMPLES["plain"], SAMPLES["points"]], ids=lambda figure: figure.name)
+def test_pictures_are_written_and_the_same_twice(figure: Figure, tmp_path: Path) -> None:
+    once, again = draw_figure(figure, tmp_path / "once"), draw_figure(figure, tmp_path / "again")
+    assert [path.name for path in once] == [f"{figure.name}.png", f"{figure.name}.svg"]
+    assert once[0].read_bytes().startswith(b"\x89PNG")
+    assert b"</svg>" in once[1].read_bytes()
+    assert [path.read_bytes() for path in once] == [path.read_bytes() for path in again]
+    assert sorted(path.name for path in (tmp_path / "once").iterdir()) == [f"{figure.name}.png", f"{figure.name}.svg"]
+
+
+def test_heat_csv_is_the_matrix(tmp_path: Path) -> None:
+    paths = write_csv(samples.word_figure(), tmp_path)
+    assert [path.name for path in paths] == [f"words-{i}.csv" for i in (1, 2, 3, 4)]
+    read = {(int(row["y"]), int(row["x"])): float(row["value"]) for row in rows(paths[0])}
+    assert read == {(i, j): samples.value(i, j) for i in range(samples.SIZE) for j in range(samples.SIZE)}
+
+
+def test_heat_csv_has_the_positions(tmp_path: Path) -> None:
+    figure = samples.plain_figure()
+    read = rows(write_csv(figure, tmp_path)[1])
+    assert [(float(row["x"]), int(row["y"]), float(row["value"])) for row in read] == [
+        (1.0, 0, 0.1),
+        (4.0, 0, 0.2),
+        (1.0, 1, 0.3),
+        (4.0, 1, 0.4),
+        (1.0, 2, 0.5),
+        (4.0, 2, 0.6),
+    ]
+
+
+def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:
+    figure = samples.curves_figure()
+    for path, panel in zip(write_csv(figure, tmp_path), figure.panels, strict=True):
+        assert isinstance(panel, Lines)
+        expected = []
+        for series in panel.series:
+            none: list[Any] = [None] * len(series.x)
+            low, high = series.low or none, series.high or none
+            expected += [(series.name, *numbers) for numbers in zip(series.x, series.y, low, high, strict=True)]
+        read = [
+            (row["series"], *(float(row[key]) if row[key] else None for key in ("x", "y", "low", "high")))
+            for row in rows(path)
+        ]
+        assert read == expected
+
+
+def test_points_csv_names_the_categories(tmp_path: Path) -> None:
+    (path,) = write_csv(samples.points_figure(), tmp_path)
+    assert len(rows(path)) == 8
+    assert rows(path)[1] == {"series": "same topic", "x": "Adam & friends", "y": "0.12", "low": "0.1", "high": "0.15"}
+
+
+def test_map_csv_has_words_and_gaps(tmp_path: Path) -> None:
+    (path,) = write_csv(samples.map_figure(), tmp_path)
+    assert path.read_text() == "x,y,value\n0.1,2,early\n1,2,late\n10,2,\n0.1,4,late\n1,4,late\n10,4,early\n"
+
+
+def test_a_csv_has_places_as_rows_and_columns_and_all_numbers_of_a_map(tmp_path: Path) -> None:
+    heat = Heat("", [[1.0, 2.0], [3.0, 4.0]], x=[0.5, 1.5], y=[10.0, 20.0])
+    chart = Map("", [[0.25, None]], ["a", "b"], ["c"])
+    first, second = write_csv(Figure("f", "", "", [heat, chart]), tmp_path / "new" / "folder")
+    assert first.read_text() == "x,y,value\n0.5,10.0,1.0\n1.5,10.0,2.0\n0.5,20.0,3.0\n1.5,20.0,4.0\n"
+    assert second.read_text() == "x,y,value\na,c,0.25\nb,c,\n"
+    assert write_csv(Figure("f", "", "", [heat]), tmp_path / "new" / "folder") == [first]  # again
+
+
+def test_pictures_may_go_into_a_new_folder_and_have_no_date(tmp_path: Path) -> None:
+    figure = Figure("f", "", "", [Lines("", [Series("a", [0, 1], [0, 1])])])
+    png, svg = draw_figure(figure, tmp_path / "new" / "folder")
+    assert b"Software" not in png.read_bytes()
+    assert b"dc:date" not in svg.read_bytes()
+    assert canvas(figure)._repr_png_().startswith(b"\x89PNG")
+    dots = [struct.unpack(">II", canvas(figure).as_bytes("png", dpi=dpi)[16:24]) for dpi in (50, 100)]
+    assert dots[1] == (2 * dots[0][0], 2 * dots[0][1])
+    assert struct.unpack(">II", canvas(figure)._repr_png_()[16:24]) == dots[1]
+
+
+def curves(*names: str, title: str = "") -> Lines:
+    return Lines(title, [Series(name, [0, 1], [0, 1]) for name in names])
+
+
+def size(*panels: Panel, columns: int = 2, title: str = "") -> tuple[float, float]:
+    width, height = canvas(Figure("f", title, "", list(panels), columns)).get_size_inches()
+    return float(width), float(height)
+
+
+def test_a_picture_has_room_for_its_panels() -> None:
+    around = 2 * LINE
+    assert size(curves("a"), curves("a")) == pytest.approx((2 * PANEL_WIDTH, PANEL_HEIGHT + around))
+    assert size(*[curves("a")] * 3) == pytest.approx((2 * PANEL_WIDTH, 2 * PANEL_HEIGHT + around))
+    assert size(*[curves("a")] * 4) == size(*[curves("a")] * 3)
+    assert size(*[curves("a")] * 3, columns=5) == pytest.approx((3 * PANEL_WIDTH, PANEL_HEIGHT + around))
+    alone = ALONE * PANEL_WIDTH
+    assert size(curves("a")) == pytest.approx((alone, PANEL_HEIGHT + around))
+    assert size(curves("a"), curves("a"), columns=1) == pytest.approx((alone, 2 * PANEL_HEIGHT + around))
+    heat = Heat("", [[0.0, 1.0], [1.0, 0.0]])
+    assert size(heat) == pytest.approx((alone, ALONE * PANEL_HEIGHT + around))
+    assert size(heat, curves("a")) == pytest.approx((2 * PANEL_WIDTH, PANEL_HEIGHT + around))
+
+
+def test_a_picture_grows_with_titles_legends_and_categories() -> None:
+    plain = size(curves("a"), curves("b"))[1]
+    assert size(curves("a"), curves("b"), title="a title " * 15)[1] == pytest.approx(plain + LINE)
+    assert size(curves("a", title="a title " * 6), curves("b"))[1] == pytest.approx(plain + LINE)
+    both = [curves("a", title="a title " * 6), curves("b", title="a title " * 10)]
+    assert size(*both)[1] == pytest.approx(plain + 2 * LINE)  # the higher one of a row
+    assert size(*both, columns=1)[1] > size(curves("a"), curves("b"), columns=1)[1]
+    short, long = ["a", "b", "c"], ["a long name", "another one", "and a third"]
+    assert size(curves(*short), curves("z"))[1] == pytest.approx(plain + 2 * LINE)  # in two columns
+    assert size(curves(*long), curves("z"))[1] == pytest.approx(plain + 3 * LINE)
+    broken = "a name that is so long that it takes two lines"
+    assert size(curves("a", broken), curves("z"))[1] == pytest.approx(plain + 3 * LINE)
+    assert size(curves(*short), curves(*short))[1] == pytest.approx(plain + LINE)  # one legend under both
+
+    def points(count: int) -> Points:
+        return Points("", [f"{i}" for i in range(count)], [Series("a", [0.0], [0.0])])
+
+    assert size(points(50)) == pytest.approx((50 * CATEGORY_WIDTH, PANEL_HEIGHT + 2 * LINE))
+    assert size(points(5))[0] == ALONE * PANEL_WIDTH
+    assert size(points(50), points(50))[0] == 2 * PANEL_WIDTH
+
+
+def test_places_without_a_panel_are_empty() -> None:
+    panels = [curves("a") for _ in range(3)]
+    axes = canvas(Figure("f", "", "", panels)).axes
+    assert [one.axison for one in axes] == [True, True, True, False]
+    assert [one.axison for one in canvas(Figure("f", "", "", [])).axes] == [False]
+    named = curves("a", "b")
+    for high, shown in enumerate(([named, *panels[:2]], [*panels[:2], named])):
+        grid = canvas(Figure("f", "", "", [*shown])).axes[0].get_gridspec()
+        assert grid is not None
+        ratios = np.asarray(grid.get_height_ratios(), dtype=float)
+        assert ratios[high] > ratios[1 - high]  # room for the legend of this row alone
+
+
+def columns(picture: Any) -> int:
+    return int(picture.legends[0]._ncols)
+
+
+def test_a_legend_under_the_figure_has_as_many_columns_as_fit() -> None:
+    words = {f"word {i}": f"#00000{i}" for i in range(6)}
+    maps: list[Panel] = [Map("", [[0.0]], ["a"], ["b"], names=dict(list(words.items())[:n])) for n in (5, 6)]
+    both = canvas(Figure("f", "", "", maps))
+    assert [text.get_text() for text in both.legends[0].get_texts()] == list(words)  # each word once
+    assert columns(both) == 4
+    assert columns(canvas(Figure("f", "", "", maps[1:]))) == 2
+    few = Map("", [[0.0]], ["a"], ["b"], names={"word": "#000000"})
+    assert columns(canvas(Figure("f", "", "", [few]))) == 1
+    short, long = curves("a", "b", "c", "d", "e"), curves("a long name of one", "and of another", "third")
+    assert columns(canvas(Figure("f", "", "", [short, short]))) == 4
+    assert columns(canvas(Figure("f", "", "", [long, long]))) == 2
+    assert columns(canvas(Figure("f", "", "", [short] * 3, columns=3))) == 5  # no more than there are names
+
+
+def test_panels_of_two_kinds_have_their_own_legends() -> None:
+    points = Points("", ["x"], [Series(name, [0.0], [0.0]) for name in ("a", "b")])
+    mixed = canvas(Figure("f", "", "", [curves("a", "b"), points]))
+    assert mixed.legends == []
+    legends: list[Any] = [axes.get_legend() for axes in mixed.axes]
+    assert [[text.get_text() for text in one.get_texts()] for one in legends] == [["a", "b"], ["a", "b"]]
+    assert [one._ncols for one in legends] == [2, 2]
+    alone: Any = canvas(Figure("f", "", "", [curves("a", "b")]))
+    assert (alone.legends, alone.axes[0].get_legend()._ncols) == ([], 2)
+    chart = Map("", [[0.0]], ["a"], ["b"], names={"word": "#000000"})
+    assert canvas(Figure("f", "", "", [chart, curves("a")])).legends == []
+
+
+def test_a_legend_stands_under_the_axes_and_their_labels() -> None:
+    picture = canvas(Figure("f", "", "", [Lines("", curves("a", "b").series, "step"), curves("c", "d")]))
+    picture.draw_without_rendering()
+    for axes in picture.axes:
+        legend, labels = axes.get_legend(), axes.xaxis.get_tightbbox()
+        assert legend is not None
+        assert labels is not None
+        box = legend.get_window_extent()
+        assert 0 < labels.y0 - box.y1 < 0.5 * picture.dpi
+        assert abs(box.x0 - axes.bbox.x0) < 0.1 * axes.bbox.width
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        (["x" * 10, "y" * 10], 2),
+        (["x" * 10, "y" * 11], 1),
+        (["x", "y" * 15, "z" * 6], 1),  # the first two are one column
+        (["x", "y" * 14, "z" * 6], 2),
+        (["x", "y", "z", "w" * 20], 1),  # the longest of the second column counts
+        (["x" * 20], 2),
+        (["x" * 21], 1),
+    ],
+)
+def test_names_stand_in_two_columns_where_they_fit(names: list[str], count: int) -> None:
+    assert legend_columns([(name, None) for name in names]) == count

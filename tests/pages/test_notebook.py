@@ -13,11 +13,10 @@ from IPython.core.formatters import DisplayFormatter
 from plotly.offline import get_plotlyjs
 
 from tests.pages import samples
-from tests.pages.test_results import Sample, table
 from topicscope.ground import InputError, results
-from topicscope.pages import PointMap, Section, notebook, page_html
-from topicscope.pages.notebook import NotebookView, library, notebook_view
-from topicscope.pages.sweep_page import MOST_ROWS, curves_of_rows, packed
+from topicscope.pages import NotebookView, PointMap, Section, curves_of_rows, notebook, notebook_view, page_html
+from topicscope.pages.notebook import library
+from topicscope.pages.page import MOST_ANSWERED, packed
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 ROWS: list[dict[str, Any]] = [{"point": name, "state": "done", "rate": rate} for rate, name in enumerate("abc")]
@@ -41,7 +40,7 @@ def in_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("in_kernel")
 def test_a_notebook_gets_the_view_and_what_is_shown_without_it() -> None:
-    one = Sample([Section("x", figures=[samples.map_figure()], tables=[table(2)])])
+    one = samples.Sample([Section("x", figures=[samples.map_figure()], tables=[samples.table(2)])])
     data = shown(one)
     assert set(data) == {WIDGET, "text/html", "text/plain"}
     assert data["text/html"] == one._repr_html_()
@@ -54,16 +53,16 @@ def test_a_notebook_gets_the_view_and_what_is_shown_without_it() -> None:
 def test_without_anywidget_the_static_view_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "anywidget" else find(name))
-    one = Sample([Section("x", tables=[table(2)])])
+    one = samples.Sample([Section("x", tables=[samples.table(2)])])
     assert shown(one) == {"text/html": one._repr_html_(), "text/plain": "Sample(1 parts)"}
 
 
 def test_outside_a_notebook_no_widget_is_made() -> None:
-    assert Sample([Section("x")])._repr_mimebundle_() is None
+    assert samples.Sample([Section("x")])._repr_mimebundle_() is None
 
 
 def test_a_view_has_what_the_page_has() -> None:
-    one = Sample(samples.sections())
+    one = samples.Sample(samples.sections())
     view, page = notebook_view(one, one.sections()), page_html("t", "i", one.sections())
     numbers = r'<script type="application/json">(.*?)</script>'
     assert re.findall(numbers, view.html) == re.findall(numbers, page) != []
@@ -72,7 +71,7 @@ def test_a_view_has_what_the_page_has() -> None:
 
 
 def test_a_view_runs_nothing_and_fetches_nothing() -> None:
-    one = Sample(samples.sections())
+    one = samples.Sample(samples.sections())
     view = notebook_view(one, one.sections())
     assert "<script>" not in view.html
     assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in view.html
@@ -83,7 +82,9 @@ def test_a_view_runs_nothing_and_fetches_nothing() -> None:
 
 
 def test_plotly_is_sent_once_for_all_views() -> None:
-    first, second = (notebook_view(one, one.sections()) for one in (Sample([Section("x")]), Sample([Section("y")])))
+    first, second = (
+        notebook_view(one, one.sections()) for one in (samples.Sample([Section("x")]), samples.Sample([Section("y")]))
+    )
     assert first.library == second.library == library().model_id
     assert gzip.decompress(library().script).decode() == get_plotlyjs()
     assert len(library().script) < len(get_plotlyjs()) / 3
@@ -98,7 +99,7 @@ def test_a_map_gets_the_curves_that_it_asks_for() -> None:
     view.send = answers.append
     view._handle_custom_msg({"id": "x-1", "question": "curves", "details": {"rows": [2, 0, 3, -1]}}, [])
     assert answers == [{"id": "x-1", "answer": packed([curves_of(2), curves_of(0)], ("loss",), [2, 0])}]
-    assert curves_of_rows(POINTS, curves_of, [0] * MOST_ROWS + [1]).keys() == {"0"}
+    assert curves_of_rows(POINTS, curves_of, [0] * MOST_ANSWERED + [1]).keys() == {"0"}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_question_without_an_answer_gets_one_line(error: Exception, line: str)
 
 def test_a_sweep_is_a_map_of_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebook, "points_of", lambda _: POINTS)
-    view = notebook_view(Sample([]), [])
+    view = notebook_view(samples.Sample([]), [])
     assert view.view == "sweep"
     assert '<section id="map">' in view.html
     assert '"curves":null' in view.html  # they come when they are asked for

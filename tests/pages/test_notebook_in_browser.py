@@ -15,11 +15,10 @@ from selenium.webdriver.support.wait import WebDriverWait
 from tests.browser import complaints, needs_browser, script, window
 from tests.notebooks import answer_all, inside, write_notebook
 from tests.pages import samples
-from tests.pages.test_results import Sample
 from tests.pages.test_texts import EVIL, small_text
 from tests.test_reading import make_sweep
-from topicscope.pages import Figure, Heat, Section
-from topicscope.pages.notebook import NotebookView, library, notebook_view
+from topicscope.pages import Figure, Heat, NotebookView, Section, notebook_view
+from topicscope.pages.notebook import library
 
 pytestmark = [pytest.mark.browser, needs_browser]
 
@@ -28,7 +27,7 @@ HEADS = Figure("heads", "Heads", "Layers by heads", [Heat("", [[0.1] * 8, [0.2] 
 
 
 def view_of(sections: list[Section]) -> Any:
-    return notebook_view(Sample(sections), sections)
+    return notebook_view(samples.Sample(sections), sections)
 
 
 @pytest.fixture(scope="module")

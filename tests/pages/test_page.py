@@ -1,4 +1,4 @@
-"""The page, as it is written."""
+"""Pages, the page of a sweep, scripts, and results that show themselves."""
 
 from __future__ import annotations
 
@@ -7,26 +7,48 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 from plotly.offline import get_plotlyjs
 
 from tests.pages import samples
+from topicscope.ground import InputError
+from topicscope.pages import (
+    STATIC,
+    Figure,
+    Heat,
+    Lines,
+    Map,
+    Panel,
+    PointMap,
+    Section,
+    Series,
+    TableData,
+    draw_figure,
+    page as page_module,
+    write_report,
+    write_sweep_page,
+)
 from topicscope.pages.layout import PALETTE, pens
 from topicscope.pages.page import (
+    CURVE_POINTS,
+    EXPORT,
+    IMPORT,
+    MOST_ROWS,
     anchors,
+    bundled,
     duration,
     numeric_columns,
     panel_spec,
     script_json,
     shared_keys,
+    source,
     thumbnail,
     write_page,
-    write_report,
 )
-from topicscope.pages.panels import Heat, Lines, Map, Panel, Series
-from topicscope.pages.parts import Figure, Section, TableData
-from topicscope.pages.pictures import draw_figure
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
@@ -233,3 +255,182 @@ def test_a_small_picture_of_a_figure_that_is_there(tmp_path: Path) -> None:
     assert 0 < width <= 192
     assert 0 < height <= 112
     assert len(content) < 20_000
+
+
+ROWS: list[dict[str, Any]] = [
+    {"point": "a", "state": "done", "rate": 0.1, "loss": 2.0, "phase": "late", "mood": "good"},
+    {"point": "b", "state": "failed", "rate": 1.0, "error": "<b>no</b>", "loss": None},
+]
+COLOURS = {"phase": {"early": "#111111", "late": "#222222"}}
+
+
+@pytest.fixture(scope="module")
+def sweep_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("sweep") / "page.html"
+    steps = np.arange(1000.0)
+    curves = [{"step": steps, "loss": steps / 2, "norm_key": steps * 2, "grad_key": steps}, {}]
+    panels = {"loss": "loss", "norms": "norm_"}
+    points = PointMap({"rate": [0.1, 1.0]}, ROWS, panels, colours=COLOURS)
+    write_sweep_page(path, "t", "i", points, curves)
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(sweep_page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', sweep_page)
+    return dict(json.loads(text))
+
+
+def test_words_have_the_colours_that_are_handed_over_or_those_of_the_palette(data: dict[str, Any]) -> None:
+    assert data["words"] == {
+        "phase": [{"name": "early", "colour": "#111111"}, {"name": "late", "colour": "#222222"}],
+        "mood": [{"name": "good", "colour": PALETTE[0]}],
+        "state": [{"name": "done", "colour": PALETTE[0]}, {"name": "failed", "colour": PALETTE[1]}],
+    }
+    assert data["measures"] == ["loss", "phase", "mood", "state"]
+
+
+def test_rows_have_their_places_and_measures(data: dict[str, Any]) -> None:
+    measures = {"loss": 2.0, "phase": "late", "mood": "good", "state": "done"}
+    assert data["rows"] == [
+        {"point": "a", "state": "done", "error": None, "at": [0], "measures": measures},
+        {"point": "b", "state": "failed", "error": "<b>no</b>", "at": [1], "measures": {"state": "failed"}},
+    ]
+
+
+def test_the_curves_that_are_asked_for_are_thinned_alike(data: dict[str, Any]) -> None:
+    assert data["curvePanels"] == {"loss": "loss", "norms": "norm_"}
+    assert list(data["curves"]) == ["0"]
+    curves = {name: np.frombuffer(base64.b64decode(text), "<f4") for name, text in data["curves"]["0"].items()}
+    assert list(curves) == ["step", "loss", "norm_key"]
+    assert (len(curves["step"]), curves["step"][0], curves["step"][-1]) == (CURVE_POINTS, 0, 999)
+    np.testing.assert_array_equal(curves["norm_key"], 2 * curves["step"])
+
+
+def test_failures_are_listed_as_text(sweep_page: str) -> None:
+    assert "1 of 2 points failed" in sweep_page
+    assert "<td>&lt;b&gt;no&lt;/b&gt;</td>" in sweep_page
+
+
+def made(tmp_path: Path, rows: list[dict[str, Any]], curves: Any = (), **more: Any) -> dict[str, Any]:
+    axes = {"rate": list(dict.fromkeys(row["rate"] for row in rows))}
+    write_sweep_page(tmp_path / "page.html", "t", "i", PointMap(axes, rows, {"loss": "loss"}, **more), curves)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
+    return dict(json.loads(text))
+
+
+def test_the_first_measure_is_the_one_that_is_asked_for_and_words_come_last(tmp_path: Path) -> None:
+    rows = [
+        {"point": "a", "state": "done", "rate": 1, "odd": None, "mood": "good", "fine": True, "loss": 1.0},
+        {"point": "b", "state": "done", "rate": [2], "mixed": 1, "loss": 2.0},
+        {"point": "c", "state": "done", "rate": "x", "mixed": "word", "fine": False},
+    ]
+    data = made(tmp_path, rows[:1])
+    assert data["measures"] == ["loss", "mood", "fine", "state"]
+    assert list(data["words"]) == ["mood", "fine", "state"]
+    assert made(tmp_path, rows[:1], first="fine")["measures"] == ["fine", "loss", "mood", "state"]
+    for row in rows:
+        row["rate"] = str(row["rate"])
+    data = made(tmp_path, rows)
+    assert data["words"]["mixed"] == [{"name": "1", "colour": PALETTE[0]}, {"name": "word", "colour": PALETTE[1]}]
+    assert [one["name"] for one in data["words"]["fine"]] == ["True", "False"]
+    assert [row["at"] for row in data["rows"]] == [[0], [1], [2]]
+    assert data["palette"] == list(PALETTE)
+
+
+def test_more_words_than_colours_start_again(tmp_path: Path) -> None:
+    count = len(PALETTE) + 1
+    rows = [{"point": f"{i}", "state": "done", "rate": 1.0, "word": f"w{i}"} for i in range(count)]
+    colours = [one["colour"] for one in made(tmp_path, rows)["words"]["word"]]
+    assert colours == [*PALETTE, PALETTE[0]]
+
+
+def test_short_curves_are_whole_and_curves_end_where_the_page_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"point": f"{i}", "state": "done", "rate": 1.0} for i in range(4)]
+    curves = [
+        {"loss": np.array([3.0, 2.0, 1.0])},
+        {"loss": np.array([7.0])},
+        {"loss": np.array([])},
+        {"other": curve()},
+    ]
+    data = made(tmp_path, rows, curves)
+    read = {key: np.frombuffer(base64.b64decode(of["loss"]), "<f4").tolist() for key, of in data["curves"].items()}
+    assert read == {"0": [3.0, 2.0, 1.0], "1": [7.0], "2": []}
+    four = len(base64.b64encode(bytes(4 * CURVE_POINTS)))
+    for most, kept in ((four - 1, ["0"]), (four, ["0", "1"]), (2 * four, ["0", "1", "2"])):
+        monkeypatch.setattr(page_module, "MOST_CURVES", most)
+        assert list(made(tmp_path, rows, [{"loss": curve()}] * 4)["curves"]) == kept
+
+
+def curve() -> np.ndarray:
+    return np.arange(float(CURVE_POINTS))
+
+
+MODULES = sorted(path.name for path in STATIC.glob("*.js"))
+
+
+@pytest.mark.parametrize("entry", MODULES)
+def test_a_bundle_defines_every_name_once_and_before_it_is_used(entry: str) -> None:
+    text = bundled(entry)
+    assert not re.search(r"^(import|export) ", text, re.MULTILINE)
+    made = [
+        name
+        for names in re.findall(r"^const \{ (.*) \} = \(\(\) => \{$", text, re.MULTILINE)
+        for name in names.split(", ")
+    ]
+    assert len(made) == len(set(made))
+    for names, _ in IMPORT.findall(source(entry)):
+        for name in names.split(", "):
+            assert name in made
+            assert text.index(f"const {name} =") < text.rindex(name)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_import_names_what_its_module_exports(module: str) -> None:
+    lines = re.findall(r"^import .*", source(module), re.MULTILINE)
+    assert len(lines) == len(IMPORT.findall(source(module)))  # no form of import that a bundle would leave
+    for names, needed in IMPORT.findall(source(module)):
+        assert set(names.split(", ")) <= set(EXPORT.findall(source(needed)))
+
+
+PNG = b"\x89PNG\r\n"
+
+
+def test_the_repr_is_short() -> None:
+    assert repr(samples.Sample([Section("x")])) == "Sample(1 parts)"
+
+
+def test_plot_is_the_first_figure_with_one_axes_per_panel() -> None:
+    first, second = samples.curves_figure(), samples.map_figure()
+    picture = samples.Sample([Section("no figure"), Section("x", figures=[first, second])]).plot()
+    assert isinstance(picture, Canvas)
+    assert [axes.get_xlabel() for axes in picture.axes] == ["step", "documents"]
+    assert picture._repr_png_().startswith(PNG)  # type: ignore[attr-defined]  # so that a notebook shows it
+    with pytest.raises(InputError, match=r"^Sample\(1 parts\) has no figure"):
+        samples.Sample([Section("x")]).plot()
+
+
+def test_a_notebook_shows_sentences_figure_and_table_as_text() -> None:
+    figure = samples.curves_figure()
+    html = samples.Sample(
+        [Section("x", figures=[figure], tables=[samples.table(2)]), Section("y", tables=[samples.table(9)])]
+    )._repr_html_()
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert html.count("&lt;script&gt;window.hacked=1&lt;/script&gt;") == 1 + 1 + 1 + 2  # sentence, alt, caption, cells
+    assert "<p>Two things were measured.</p>" in html
+    (source,) = re.findall(r'<img src="data:image/png;base64,([^"]+)"', html)
+    assert base64.b64decode(source).startswith(PNG)
+    assert html.count("<tr>") == 1 + 2
+    assert html.count('<td style="text-align: right">') == 2
+    assert "more rows" not in html
+
+
+def test_a_notebook_shows_some_rows_of_a_long_table() -> None:
+    html = samples.Sample([Section("x", tables=[samples.table(MOST_ROWS + 5)])])._repr_html_()
+    assert html.count("<tr>") == 1 + MOST_ROWS
+    assert "<p>5 more rows; .table() has all numbers.</p>" in html
+    assert "<img" not in html

@@ -16,8 +16,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, drawn, needs_browser, opened, script
 from tests.pages import samples
+from topicscope.pages import Section, TableData
 from topicscope.pages.page import write_page
-from topicscope.pages.parts import Section, TableData
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

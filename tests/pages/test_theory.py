@@ -87,13 +87,12 @@ def test_an_optimum_shows_its_limit_and_its_modes() -> None:
     assert np.array(panels[0].z) == pytest.approx(best.matrix(), abs=1e-6)
     assert len({(panel.low, panel.high) for panel in panels}) == 1  # one scale
     assert [row[0] for row in section.tables[0].rows] == [mode.name for mode in best.modes]
-    large = optimum(TopicModel(100, 50), Dirichlet()).sections()[0].figures[0]
+    many = optimum(TopicModel(100, 50), Dirichlet())
+    large = many.sections()[0].figures[0]
     first = large.panels[0]
     assert isinstance(first, Heat)
     assert len(first.z) == 101  # ten words of ten topics stand for all
-    assert (first.z[1][2], first.z[1][11]) == pytest.approx(
-        (optimum(TopicModel(100, 50), Dirichlet()).matrix()[1, [2, 51]]), abs=1e-6
-    )
+    assert (first.z[1][2], first.z[1][11]) == pytest.approx(many.matrix()[1, [2, 51]], abs=1e-6)
     assert "Of the 5,000 words the first 10 of 10 topics" in large.alt
     unlike = TopicModel(words_per_topic=[100, 200, 300])
     assert not optimum(unlike, Dirichlet()).sections()[0].figures

@@ -1,4 +1,4 @@
-"""Fitted topics, their map and the comparison of numbers of topics, as data."""
+"""Fitted topics and word maps as figures and tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from topicscope.language import TopicFit, Topics
+from topicscope.language import TopicFit, Topics, WordMap
 from topicscope.language.topics import quality_of
-from topicscope.pages import Circles, Lines, Points, compared_table, topic_model_table
-from topicscope.pages.topics import compared_section, fit_figure, map_section, topic_model_sections
+from topicscope.pages import Circles, Heat, Lines, Points, compared_table, topic_model_table, word_figure, word_table
+from topicscope.pages.topics import compared_section, fit_figure, map_section, topic_model_sections, word_sections
 
 
 def topics(likelihood: list[float], iterations: int = 25) -> Topics:
@@ -102,11 +102,13 @@ def test_the_map_has_a_circle_for_each_topic() -> None:
     assert "keep 100% of the squared distances" in section.note
 
 
-def test_the_largest_of_very_many_topics_are_mapped() -> None:
-    (circles,) = map_section(many(301)).figures[0].panels
+def test_the_largest_of_very_many_topics_are_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("topicscope.pages.topics.MOST_MAPPED", 30)
+    section = map_section(many(31))
+    (circles,) = section.figures[0].panels
     assert isinstance(circles, Circles)
-    assert len(circles.x) == 300
-    assert "The 300 largest of 301 topics are shown" in map_section(many(301)).note
+    assert len(circles.x) == 30
+    assert "The 30 largest of 31 topics are shown" in section.note
 
 
 def test_numbers_of_topics_are_drawn_and_listed() -> None:
@@ -133,3 +135,20 @@ def test_numbers_of_topics_are_drawn_and_listed() -> None:
     plain = [quality_of([0.2, 0.1], 0.9), quality_of([0.3, 0.1, 0.2], 0.8)]
     assert len(compared_section(plain).figures[0].panels) == 2
     assert compared_table(plain).rows[0][3:6] == ["-", "-", "-"]
+
+
+WORDS = WordMap("org/bert", ("frog", "toad"), (0, 0), (1, 2), np.array([[1.0, 0.123456789], [0.123456789, 1.0]]))
+
+
+def test_a_word_map_has_names_and_five_digits() -> None:
+    figure = word_figure(WORDS)
+    (heat,) = figure.panels
+    assert isinstance(heat, Heat)
+    assert (figure.name, figure.columns, heat.title, heat.labels) == ("figure3", 1, "bert", ["frog", "toad*"])
+    assert heat.z == [[1.0, 0.12346], [0.12346, 1.0]]
+    table = word_table(WORDS)
+    assert table.columns == ["", "frog", "toad*"]
+    assert table.rows == [["frog", "1.00", "0.12"], ["toad*", "0.12", "1.00"]]
+    (section,) = word_sections(WORDS)
+    assert (section.figures, section.tables) == ([figure], [table])
+    assert "blocks on the diagonal are brighter" in section.note

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 
 from tests.pretraining import small
 from topicscope import InputError
-from topicscope.ground import Stream, generator, log_steps, torch_seed
+from topicscope.ground import log_steps
 from topicscope.pretraining import PretrainConfig, Text, cost_of, pretrain, settings_that_cost
 from topicscope.pretraining.data import Rows
 from topicscope.pretraining.model import Masker, attention_layers, build_model
@@ -22,15 +21,6 @@ def test_snapshots_are_at_log_steps_at_none_or_at_given_ones() -> None:
     assert small.config(steps=60).snapshot_steps == log_steps(60)
     assert small.config(steps=60, snapshots="none").snapshot_steps == []
     assert small.config(steps=60, snapshots=[60, 3, 0, 3]).snapshot_steps == [0, 3, 60]
-
-
-def test_log_steps_are_evenly_spaced_on_a_logarithmic_axis() -> None:
-    assert log_steps(1000, 4) == [0, 1, 10, 100, 1000]
-    assert log_steps(10) == list(range(11))  # no step twice
-    steps = log_steps(10**6)
-    assert len(steps) == 25
-    ratios = np.array(steps[10:][1:]) / steps[10:][:-1]
-    assert ratios == pytest.approx(10 ** (6 / 23), rel=0.01)
 
 
 def test_one_config_from_settings_keywords_and_classes() -> None:
@@ -159,12 +149,6 @@ def test_files_are_named_in_full_patterns_too(tmp_path: Path, monkeypatch: pytes
     assert whole.tokenizer.existing == "bert-base"
 
 
-def test_no_two_streams_have_the_same_number() -> None:
-    assert len({int(stream) for stream in Stream}) == len(Stream.__members__)
-    text = Path(__file__).parents[2].joinpath("src/topicscope/ground/streams.py").read_text()
-    assert len(re.findall(r"^    [A-Z_]+ = ", text, re.MULTILINE)) == len(list(Stream))  # none is an alias of another
-
-
 def test_streams_give_the_numbers_that_they_always_gave() -> None:
     """A stream's number is part of every result: these were the constants of the first edition."""
     rows = Rows(small.texts(), small.tokenizer(), small.LENGTH, 7)
@@ -183,18 +167,6 @@ def test_streams_give_the_numbers_that_they_always_gave() -> None:
     seed = int(np.random.SeedSequence([7, 0x3E16, 2, 0]).generate_state(1, np.uint64)[0] >> 1)
     expected = 1e-3 * torch.randn(key.shape, generator=torch.Generator().manual_seed(seed))
     assert torch.equal(key, expected)
-
-
-def test_streams_differ_by_purpose_and_index() -> None:
-    draws = {
-        (stream, index): tuple(generator(3, stream, index).integers(10**9, size=2).tolist())
-        for stream in Stream
-        for index in (1, 2)
-    }
-    assert len(set(draws.values())) == len(draws)
-    seeds = {torch_seed(3, stream, index) for stream in Stream for index in (1, 2)}
-    assert len(seeds) == len(draws)
-    assert torch_seed(3, Stream.DROPOUT, 5, 0) == torch_seed(3, Stream.DROPOUT, 5)  # trailing zeros do not count
 
 
 @pytest.mark.parametrize(

@@ -216,12 +216,6 @@ def test_masking_is_the_librarys_at_the_rates_asked_for() -> None:
     assert not torch.equal(shown, masker(rows, 5, 2)[0])
 
 
-def test_rates_warm_up_and_decay() -> None:
-    optimizer = small.config(optimizer={"lr": 0.1, "warmup": 4, "decay": "linear"}).optimizer
-    assert [round(optimizer.lr_at(step, 14), 4) for step in (0, 1, 3, 4, 9, 13)] == [0.025, 0.05, 0.1, 0.1, 0.05, 0.01]
-    assert small.config().optimizer.lr_at(7, 10) == 0.001
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

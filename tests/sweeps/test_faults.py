@@ -21,7 +21,8 @@ from tests.command import error_line, started, topicscope
 from tests.sweeps.samples import BASE, LONG, count, files
 from tests.waiting import LIMIT, wait_until
 from topicscope.ground import open_folder
-from topicscope.sweeps import SWEEP, build_grid, points, sweep
+from topicscope.sweeps import SWEEP, build_grid, sweep
+from topicscope.sweeps.result import point_home, read_point
 
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 
@@ -175,8 +176,8 @@ def test_a_cut_off_result_is_made_again(tmp_path: Path, whole: dict[str, bytes])
         for name, content in whole.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_bytes(content)
-    cut = points.home(tmp_path, grid.points[5]) / "curves.npz"
+    cut = point_home(tmp_path, grid.points[5]) / "curves.npz"
     cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    assert points.read(tmp_path, grid.points[5])[0] == "damaged"
+    assert read_point(tmp_path, grid.points[5])[0] == "damaged"
     assert sweep(grid, tmp_path).counts == {"done": 16, "failed": 0, "missing": 0}
     assert files(tmp_path) == whole

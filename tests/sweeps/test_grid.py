@@ -12,8 +12,7 @@ import pytest
 
 from topicscope import InputError, RunConfig
 from topicscope.sweeps import Point, build_grid, grid as grids, grid_of, pack, read_grid
-from topicscope.sweeps.axes import axis_values
-from topicscope.sweeps.grid import axis_steps, placed
+from topicscope.sweeps.grid import axis_steps, axis_values, placed
 
 NAN = math.nan
 BASE = {"steps": 20, "data": {"documents": 100, "dev_documents": 20}}
@@ -146,9 +145,9 @@ def test_packs_depend_on_the_grid_alone() -> None:
         "seed": {"seeds": 2},
     }
     tasks = pack(build_grid({"base": BASE, "axes": axes}))
-    assert [len(task.points) for task in tasks] == [8, 2, 8, 2]  # eight share a program; losses do not mix
-    assert all(len({p.config["objective"]["loss"] for p in task.points}) == 1 for task in tasks)
-    whole = [point.name for task in tasks for point in task.points]
+    assert [len(task) for task in tasks] == [8, 2, 8, 2]  # eight share a program; losses do not mix
+    assert all(len({p.config["objective"]["loss"] for p in task}) == 1 for task in tasks)
+    whole = [point.name for task in tasks for point in task]
     assert len(set(whole)) == 20
 
 
@@ -275,15 +274,15 @@ def test_the_device_is_part_of_a_point_and_packs_are_larger_on_a_gpu() -> None:
     )
     assert [point.name for point in auto.points] == [point.name for point in cpu.points]
     assert not {point.name for point in gpu.points} & {point.name for point in cpu.points}
-    assert [len(task.points) for task in pack(cpu)] == [8, 8, 4]
-    assert [len(task.points) for task in pack(gpu)] == [20]
+    assert [len(task) for task in pack(cpu)] == [8, 8, 4]
+    assert [len(task) for task in pack(gpu)] == [20]
     large = build_grid(
         {
             "base": {"device": "cuda", "topic_model": {"topics": 60, "words_per_topic": 50}},
             "axes": {"seed": {"seeds": 20}},
         }
     )
-    sizes = [len(task.points) for task in pack(large)]
+    sizes = [len(task) for task in pack(large)]
     assert sum(sizes) == 20
     assert 1 < len(sizes) < 20  # models of 3,001 words do not all fit
 

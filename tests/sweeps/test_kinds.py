@@ -15,7 +15,8 @@ from topicscope import InputError
 from topicscope.cli.sweep import write
 from topicscope.ground import flat
 from topicscope.measure import Course, Effect, Matched
-from topicscope.sweeps import KINDS, Point, build_grid, cost, kinds, pack, points, sweep
+from topicscope.sweeps import KINDS, Point, build_grid, kinds, pack, run as runs, sweep
+from topicscope.sweeps.result import input_digest
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},
@@ -42,7 +43,6 @@ def test_every_kind_has_all_its_parts(name: str) -> None:
     assert set(kind.sizes(config)) == set(kind.knobs) <= set(settings)
     assert all(0 < small < large for small, large in kind.knobs.values())
     assert kind.pack_size(config) == 1 or kind.may_differ
-    assert kind.stored(config) >= 1
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -50,7 +50,7 @@ def test_a_trial_is_a_valid_config_with_smaller_knobs(name: str) -> None:
     kind = KINDS[name]
     whole = Point(name, kind.build(SETTINGS[name]).as_dict(), {})
     small = {knob: sizes[0] for knob, sizes in kind.knobs.items()}
-    short = cost.shortened(whole, small)
+    short = runs.shortened(whole, small)
     assert kind.sizes(kind.build(short.config)) == small
     assert whole.config == kind.build(SETTINGS[name]).as_dict()  # the point itself is not touched
 
@@ -63,7 +63,7 @@ def test_a_changed_file_changes_what_a_point_reads(name: str, tmp_path: Path, mo
     digests = []
     for text in ("one", "other", "one"):
         Path("a.txt").write_text(text)
-        digests.append(points.inputs(point))
+        digests.append(input_digest(point))
     assert digests[0] == digests[2] != digests[1]
 
 
@@ -78,7 +78,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
 def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     """Grids, packs, cost, table and map of a new kind come from its entry alone."""
     grid = baking(sugar=[1, 5], seed={"seeds": 4})
-    assert [len(task.points) for task in pack(grid)] == [3, 1, 3, 1]
+    assert [len(task) for task in pack(grid)] == [3, 1, 3, 1]
     result = sweep(grid, tmp_path / "sweep")
     assert [row["sweetness"] for row in result.rows] == [10, 11, 12, 13, 50, 51, 52, 53]
     assert [row["together"] for row in result.rows] == [3, 3, 3, 1, 3, 3, 3, 1]
@@ -86,7 +86,7 @@ def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     assert panel.z == [[11.5, 51.5]]  # seeds are averaged
     write(result)
     assert '"curvePanels":{"crumbs":"crumb_"}' in (tmp_path / "sweep" / "report.html").read_text()
-    assert cost.estimate(grid, {point.name for point in grid.points}).packs == 4
+    assert runs.estimate(grid, {point.name for point in grid.points}).packs == 4
 
 
 def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
@@ -179,14 +179,11 @@ def test_the_controls_of_a_probe_have_their_prefixes() -> None:
 
 def test_a_trial_of_pretraining_writes_snapshots_only_where_the_run_does() -> None:
     kind = KINDS["pretrain"]
-    for snapshots, stored, short, kept in (("none", 1, "none", 1), ([0, 300], 2, "log", 2), ([7], 1, "log", 2)):
+    for snapshots, short in (("none", "none"), ([0, 300], "log"), ([7], "log")):
         config = kind.build({**SETTINGS["pretrain"], "snapshots": snapshots})
         changes = kind.for_trial(config, {"steps": 30})
         assert changes == {"snapshots": short, "optimizer.warmup": 30}
         assert kind.for_trial(config, {"steps": 80})["optimizer.warmup"] == 50
-        assert kind.stored(config) == stored
-        trial = kind.build({**config.as_dict(), "steps": 1, "snapshots": short, "optimizer": {"warmup": 1}})
-        assert kind.stored(trial) == kept
 
 
 def test_the_time_of_a_probe_grows_with_the_topic_model_only_where_one_is_fitted() -> None:
@@ -196,9 +193,7 @@ def test_the_time_of_a_probe_grows_with_the_topic_model_only_where_one_is_fitted
     assert sizes(dataclasses.replace(fitted, topics_from="topics")) == {"documents": 70}
 
 
-def test_a_trained_point_stores_its_curves_and_nothing_more() -> None:
+def test_a_point_of_train_names_its_device_and_keeps_no_snapshots_in_trials() -> None:
     kind = KINDS["train"]
-    for steps, stored in ((60, 60), (5000, 200)):
-        assert kind.stored(kind.build({**BASE, "steps": steps})) == stored
     assert kind.for_trial(kind.build(BASE), {"steps": 20}) == {"epochs": None, "snapshots": "none"}
     assert [kind.build({**BASE, "device": name}).device for name in ("auto", "cpu", "cuda")] == ["cpu", "cpu", "cuda"]

@@ -1,8 +1,9 @@
-"""A sweep of cakes: packs, what is run again, progress, and errors of points."""
+"""A sweep of cakes: packs, what is run again, progress, errors of points, and estimates."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +11,23 @@ import pytest
 
 from tests.sweeps.samples import Bakery, Cake, bake, baking
 from topicscope import InputError
-from topicscope.ground import serial
+from topicscope.ground import Cost, serial
 from topicscope.sweeps import (
-    Cost,
+    Estimate,
     Grid,
     Place,
     Point,
     PointResult,
     Sweep,
     SweepKind,
-    Task,
     compute,
+    estimate,
     pack,
-    points,
     read_sweep,
+    run as runs,
     sweep,
 )
+from topicscope.sweeps.result import point_home
 
 pytestmark = pytest.mark.usefixtures("bakery")
 
@@ -78,7 +80,7 @@ def test_a_pack_is_run_whole_and_only_what_is_missing_of_it_is_written(tmp_path:
     grid = baking(sugar=[1], seed={"seeds": 5})
     sweep(grid, tmp_path)
     assert ran == [[0, 1, 2], [3, 4]]
-    (points.home(tmp_path, grid.points[1]) / "curves.npz").unlink()
+    (point_home(tmp_path, grid.points[1]) / "curves.npz").unlink()
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("result.json")}
     sweep(grid, tmp_path)
     assert ran[2:] == [[0, 1, 2]]
@@ -137,7 +139,7 @@ def test_points_of_a_pack_fail_alone_and_trouble_of_the_machine_is_raised(bakery
     results = compute(Place(".", "."), task)
     assert [result.error for result in results] == [None, "burnt", None]
     assert [result.measures.get("together") for result in results] == [1, None, 1]
-    two = compute(Place(".", "."), Task(task.points[:2]))
+    two = compute(Place(".", "."), task[:2])
     assert [result.error for result in two] == [None, "burnt"]
     for trouble in (OSError(28, "No space left on device"), MemoryError()):
 
@@ -163,8 +165,8 @@ def test_a_point_runs_where_its_paths_start_in_a_folder_that_depends_on_its_file
     (tmp_path / "kitchen" / "recipe.txt").write_text("flour")
     monkeypatch.chdir(tmp_path)
     point = Point("bake", Cake(recipe="recipe.txt").as_dict(), {})
-    compute(Place("scratch", str(tmp_path / "kitchen")), Task((point,)))
-    compute(Place("scratch", str(tmp_path / "gone")), Task((point,)))
+    compute(Place("scratch", str(tmp_path / "kitchen")), (point,))
+    compute(Place("scratch", str(tmp_path / "gone")), (point,))
     assert Path.cwd() == tmp_path
     assert [place for place, _ in places] == [tmp_path / "kitchen", tmp_path]
     [[one], [other]] = [homes for _, homes in places]
@@ -175,13 +177,73 @@ def test_a_point_runs_where_its_paths_start_in_a_folder_that_depends_on_its_file
 
 def test_points_that_differ_in_more_than_they_may_do_not_run_together() -> None:
     grid = baking(seed={"seeds": 7}, sugar=[1, 2])
-    packs = [[(p.config["sugar"], p.config["seed"]) for p in task.points] for task in pack(grid)]
+    packs = [[(p.config["sugar"], p.config["seed"]) for p in task] for task in pack(grid)]
     assert packs == [[(s, i) for i in seeds] for s in (1, 2) for seeds in ((0, 1, 2), (3, 4, 5), (6,))]
 
 
-@pytest.mark.parametrize("record", [Cost, Grid, Place, Point, PointResult, Sweep, SweepKind, Task])
+@pytest.mark.parametrize("record", [Estimate, Grid, Place, Point, PointResult, Sweep, SweepKind])
 def test_records_cannot_be_changed(record: type) -> None:
     """Points are named by what they are, and tasks are sent to other processes."""
     one: Any = object.__new__(record)
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(one, dataclasses.fields(record)[0].name, 1)
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, seconds: Callable[[int], float]) -> list[int]:
+    """Trials that take so many seconds by their sugar; gives the list of those that were made."""
+    made: list[int] = []
+
+    def timed(_task: Any, sizes: dict[str, int]) -> float:
+        made.append(sizes["sugar"])
+        return seconds(sizes["sugar"])
+
+    monkeypatch.setattr(runs, "timed", timed)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("sugar", "trials"), [(1, [1, 1]), (2, [2, 2]), (4, [2, 2, 4]), (6, [2, 2, 6]), (50, [2, 2, 6])]
+)
+def test_a_line_through_two_trials_gives_the_seconds_of_any_size(
+    monkeypatch: pytest.MonkeyPatch, bakery: Bakery, sugar: int, trials: list[int]
+) -> None:
+    """Also of a run that is shorter than the longer trial; one warms up, and no trial is longer than the run."""
+    bakery(knobs={"sugar": (2, 6)})
+    made = measured(monkeypatch, lambda size: 7 + 3 * size)
+    assert runs.trial(pack(baking(sugar=[sugar]))[0]) == pytest.approx(7 + 3 * sugar)
+    assert made == trials
+
+
+def test_a_longer_trial_that_happens_to_be_quicker_makes_nothing_cheaper(
+    monkeypatch: pytest.MonkeyPatch, bakery: Bakery
+) -> None:
+    measured(monkeypatch, lambda size: 5 - size)
+    assert runs.trial(pack(baking(sugar=[50]))[0]) == 4
+
+
+def test_an_estimate_tries_four_packs_from_the_first_to_the_last(
+    monkeypatch: pytest.MonkeyPatch, bakery: Bakery
+) -> None:
+    monkeypatch.setattr(runs, "trial", lambda task: task[0].config["sugar"])
+    bakery(cost=lambda cakes: Cost(disk=5 * len(cakes)))
+    grid = baking(sugar=[1, 10, 100, 1000, 10**4, 10**5, 10**6, 10**7, 10**8], seed={"seeds": 2})
+    everything = {point.name for point in grid.points}
+    assert estimate(grid, everything) == Estimate(9, 9 / 4 * 100_101_001, 90)
+    assert estimate(grid, {grid.points[0].name, grid.points[3].name}) == Estimate(2, 11.0, 20)  # packs, whole
+    assert estimate(grid, set()) == Estimate(0, 0.0, 0)
+
+
+def test_a_trial_counts_the_seconds_of_its_run_alone(monkeypatch: pytest.MonkeyPatch, bakery: Bakery) -> None:
+    clock = iter([10.0, 12.5])
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    assert runs.timed(pack(baking(sugar=[9]))[0], {"sugar": 1}) == 2.5
+
+
+def test_a_point_that_cannot_be_run_is_told_before_the_sweep(bakery: Bakery) -> None:
+    def burnt(_configs: Any, _homes: Any) -> list[PointResult]:
+        raise InputError("the oven is cold")
+
+    bakery(run=burnt)
+    grid = baking(seed=[1])
+    with pytest.raises(InputError, match=f"a trial of the point {grid.points[0].name} failed: the oven is cold"):
+        estimate(grid, {grid.points[0].name})

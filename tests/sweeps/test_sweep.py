@@ -16,12 +16,18 @@ from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import read_about
 from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
-from topicscope.sweeps import Place, Sweep, Task, build_grid, compute, pack, points, read_sweep, sweep
+from topicscope.sweeps import Place, Sweep, build_grid, compute, pack, read_sweep, sweep
+from topicscope.sweeps.result import npz, read_point
 
 
-def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
-    grid = small()
-    found = sweep(grid, tmp_path / "sweep")
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    """The small grid, swept without a fault; tests read it."""
+    return sweep(small(), tmp_path_factory.mktemp("sweeps") / "whole")
+
+
+def test_a_point_is_what_training_it_gives(whole: Sweep) -> None:
+    grid, found = whole.grid, whole
     assert found.counts == {"done": 12, "failed": 0, "missing": 0}
     alone = train(RunConfig.of(grid.points[3].config), with_floors=False)
     row = found.rows[3]
@@ -30,25 +36,20 @@ def test_a_point_is_what_training_it_gives(tmp_path: Path) -> None:
         alone.results["value"]["same"] - alone.results["value"]["different"], rel=1e-3, abs=1e-6
     )
     assert (row["optimizer.lr"], row["model.init_scale"], row["seed"]) == (0.001, 0.1, 1)
-    _, result = points.read(tmp_path / "sweep", grid.points[3])
+    _, result = read_point(whole.folder, grid.points[3])
     np.testing.assert_allclose(result.curves["norm_value"], alone.metrics["norm_value"], rtol=1e-4)
 
 
-def test_every_engine_gives_the_same_bytes_and_nothing_is_run_twice(tmp_path: Path) -> None:
-    grid = small()
-    sweep(grid, tmp_path / "serial")
-    sweep(grid, tmp_path / "local", "local", workers=2)
-    whole = files(tmp_path / "serial")
-    assert files(tmp_path / "local") == whole
-    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "serial").rglob("result.json")}
-    sweep(grid, tmp_path / "serial")
-    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "serial").rglob("result.json")} == stamps
+def test_every_engine_gives_the_same_bytes_and_nothing_is_run_twice(tmp_path: Path, whole: Sweep) -> None:
+    sweep(small(), tmp_path / "local", "local", workers=2)
+    assert files(tmp_path / "local") == files(whole.folder)
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "local").rglob("result.json")}
+    sweep(small(), tmp_path / "local")
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "local").rglob("result.json")} == stamps
 
 
-def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
-    grid = small()
-    sweep(grid, tmp_path / "whole")
-    out = tmp_path / "cut"
+def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path, whole: Sweep) -> None:
+    grid, out = whole.grid, tmp_path / "cut"
 
     def stop(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         if phase == "running points" and done >= 8:
@@ -64,27 +65,22 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path) -> None:
     found["measures"]["loss"] += 0.001
     (homes[2] / "result.json").write_text(json.dumps(found))  # whole, but not what was written
     with np.load(homes[4] / "curves.npz") as kept:
-        (homes[4] / "curves.npz").write_bytes(points.npz({name: kept[name] + 1 for name in kept.files}))
+        (homes[4] / "curves.npz").write_bytes(npz({name: kept[name] + 1 for name in kept.files}))
     (homes[3] / "curves.npz").unlink()
-    states = [points.read(out, point)[0] for point in grid.points]
+    states = [read_point(out, point)[0] for point in grid.points]
     assert (states.count("damaged"), states.count("done"), states.count("missing")) == (5, 3, 4)
     assert sweep(grid, out).counts["done"] == 12
-    assert files(out) == files(tmp_path / "whole")
+    assert files(out) == files(whole.folder)
 
 
 def test_a_point_that_raises_fails_alone_and_can_be_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grid = small()
-    bad = (
-        grid.points[2].config["optimizer"]["lr"],
-        grid.points[2].config["seed"],
-        grid.points[2].config["model"]["init_scale"],
-    )
-    real = train
+    grid, real = small(), train
+    bad = RunConfig.of(grid.points[2].config)
 
     def failing(configs: Any, **options: Any) -> Any:
-        if any((c.optimizer.lr, c.seed, c.model.init_scale) == bad for c in configs):
+        if bad in configs:
             raise ZeroDivisionError("a fault of this point")
         return real(configs, **options)
 
@@ -190,7 +186,7 @@ def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
     task = pack(small())[0]
     results, again = compute(Place(".", "."), task), compute(Place(".", "."), task)
     assert [result.measures["loss"] for result in results] == [result.measures["loss"] for result in again]
-    alone = compute(Place(".", "."), Task(task.points[5:6]))[0].measures["loss"]
+    alone = compute(Place(".", "."), task[5:6])[0].measures["loss"]
     assert results[5].measures["loss"] == pytest.approx(alone, rel=1e-5)
     assert len({r.measures["loss"] for r in results}) == 8
 

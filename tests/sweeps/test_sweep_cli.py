@@ -181,7 +181,7 @@ def test_a_dry_run_counts_and_estimates_and_writes_nothing(tmp_path: Path) -> No
 
 def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials take 2 s and 1/100 s per step: a pack of 5,000 steps takes 52 s, however many points it has."""
-    monkeypatch.setattr("topicscope.sweeps.cost.timed", lambda task, sizes: (2 + 0.01 * sizes["steps"], 0.0))
+    monkeypatch.setattr("topicscope.sweeps.run.timed", lambda task, sizes: 2 + 0.01 * sizes["steps"])
     grid = build_grid(
         {"base": {**BASE, "steps": 5000}, "axes": {"batch_size": [10, 20, 30, 40, 50], "seed": {"seeds": 8}}}
     )

@@ -11,7 +11,6 @@ import torch
 
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model import loss_and_gradient
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
 from topicscope.world import InfiniteDocuments, LogisticNormal, MaskedDocuments, Own, importance
 
@@ -172,7 +171,7 @@ def test_gradient_of_the_model_vanishes_there_and_the_loss_agrees(bias: float | 
     if bias == "trained":
         weights.parts["prediction_bias"].copy_(torch.from_numpy(found.bias))
     batch = one_batch(masked, topic_model, masking, uniform=True)
-    loss = loss_and_gradient(config, weights, Objective("squared", {"value": ridge}), batch).item()
+    loss = config.loss_and_gradient(weights, Objective("squared", {"value": ridge}), batch).item()
     assert loss == pytest.approx(found.loss, rel=1e-12)
     assert found.objective == pytest.approx(found.loss + ridge * (found.matrix**2).sum(), rel=1e-12)
     for gradient in weights.gradients.values():

@@ -8,7 +8,6 @@ from hypothesis import given, settings, strategies as st
 from tests.theory.settings import settings_of_the_theory
 from tests.world.samples import one_batch
 from topicscope import ModelConfig, Objective, Weights
-from topicscope.model import collapsed_loss
 from topicscope.theory import Setting, enumerated_loss, population_loss, theorem2
 from topicscope.world import every_document
 
@@ -43,8 +42,6 @@ def test_it_is_the_loss_of_the_transformer_itself() -> None:
         ModelConfig(key="zero", query="zero", value="blocks"), s.topic_model, s.masking, dtype=torch.float64
     )
     batch = one_batch(every_document(s.topic_model, 2), s.topic_model, s.masking, uniform=True)
-    found = collapsed_loss(
-        ModelConfig(key="zero", query="zero", value="blocks"), weights, Objective("squared"), batch
-    ).item()
+    found = ModelConfig(key="zero", query="zero", value="blocks").loss(weights, Objective("squared"), batch).item()
     assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
     assert found == pytest.approx(1 - 1 / 6, rel=1e-13)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from topicscope import InputError
-from topicscope.model import ModelConfig, Objective, dense_loss, initial
+from topicscope.model import ModelConfig, Objective, dense_loss
 from topicscope.theory import Loss, Population, Weights, grouped_subsets, score_force, subset_world
 from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
@@ -118,7 +118,7 @@ def test_words_of_one_topic_are_one_group() -> None:
 
 def test_it_starts_where_train_does() -> None:
     config = ModelConfig(attention_dim=5, init_scale=0.02, prediction_bias="none")
-    wanted, found = initial(config, 7, seed=4), Weights.gaussian(7, 5, 0.02, seed=4)
+    wanted, found = config.initial(7, seed=4), Weights.gaussian(7, 5, 0.02, seed=4)
     assert all((wanted[name] == part).all() for name, part in found._asdict().items())
     assert (Weights.gaussian(7, 5, 0.04, seed=4).key == 2 * found.key).all()
 

@@ -10,10 +10,9 @@ import torch
 
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
-from topicscope.model import Weights, collapsed_loss
+from topicscope.model import Weights
 from topicscope.theory import bayes_loss
-from topicscope.training import RunData, above_floor, data
-from topicscope.training.above_floor import dev_losses
+from topicscope.training import RunData, data
 from topicscope.world import InfiniteDocuments, MaskedDocuments, stack
 
 ZIPF = {"topics": 3, "words_per_topic": 4, "zipf": 1.0}
@@ -23,15 +22,17 @@ OVERLAP = {"topics": 3, "words_per_topic": 4, "overlap": 0.25}
 def losses_one_by_one(run: Any, count: int) -> list[float]:
     """The model on dev sets of one document each."""
     config, of = run.config, RunData(run.config)
-    dev, trained = of.dev_masked, config.model.trained_shapes(config.topic_model.vocabulary)
+    dev, trained = of.task.dev, config.model.trained_shapes(config.topic_model.vocabulary)
     assert isinstance(dev, MaskedDocuments)
     frozen = {name: part for name, part in run.weights.items() if name not in trained}
     weights = Weights([{name: run.weights[name] for name in trained}], frozen, dtype=torch.float64)
     losses = []
     for i in range(count):
         single = MaskedDocuments(dev.documents.take(slice(i, i + 1)), dev.masks.take(np.array([i])))
-        (rows,) = single.batches(config.topic_model, config.masking, np.dtype("float64"), **of.layout)
-        losses.append(collapsed_loss(config.model, weights, config.objective, stack([rows], torch.float64)).item())
+        (rows,) = single.batches(
+            config.topic_model, config.masking, np.dtype("float64"), **config.model.layout._asdict()
+        )
+        losses.append(config.model.loss(weights, config.objective, stack([rows], torch.float64)).item())
     return losses
 
 
@@ -41,7 +42,7 @@ def losses_one_by_one(run: Any, count: int) -> list[float]:
 )
 def test_losses_of_documents_are_those_of_dev_sets_of_one(loss: str, model: dict[str, Any]) -> None:
     run = train(RunConfig.of(SMALL | {"model": model, "objective": {"loss": loss}}, dtype="float64"), with_floors=False)
-    found = dev_losses(RunData(run.config), run.weights, 10)
+    found = RunData(run.config).task.dev_losses(run.weights, 10)
     assert found == pytest.approx(losses_one_by_one(run, 10), rel=1e-12)
     assert found.mean() == pytest.approx(run.results["dev_loss"], rel=1e-12)
     assert found.std() > 0
@@ -53,7 +54,7 @@ def test_a_floor_of_few_documents_is_compared_with_the_loss_on_them(
 ) -> None:
     monkeypatch.setattr(data, few, 4)
     run = train(RunConfig.of(SMALL | {"topic_model": topic_model}, dtype="float64"))
-    config, dev, found = run.config, RunData(run.config).dev_masked, run.results
+    config, dev, found = run.config, RunData(run.config).task.dev, run.results
     assert isinstance(dev, MaskedDocuments)
     own = np.array(losses_one_by_one(run, 4))
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
@@ -86,9 +87,9 @@ def test_infinite_documents_differ_too(monkeypatch: pytest.MonkeyPatch, model: d
     """Their loss is known exactly, but they are drawn: another dev set would have given another mean."""
     run = train(RunConfig.of(SMALL | {"model": model, "documents": {"length": "infinite"}}, dtype="float64"))
     of, found = RunData(run.config), run.results
-    config, dev = run.config, of.dev_masked
+    config, dev = run.config, of.task.dev
     assert isinstance(dev, InfiniteDocuments)
-    own = dev_losses(of, run.weights, len(dev))
+    own = of.task.dev_losses(run.weights, len(dev))
     assert own.mean() == pytest.approx(found["dev_loss"], rel=1e-12)
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
         each = np.array(
@@ -110,9 +111,9 @@ def test_infinite_documents_differ_too(monkeypatch: pytest.MonkeyPatch, model: d
         assert found["above_floor_error"][name] == pytest.approx((own - each).std() / len(each) ** 0.5, rel=1e-9)
     assert "; standard error " in run.summary()[0]
     # of many, the first few show the spread
-    monkeypatch.setattr(above_floor, "ENDLESS_DOCUMENTS", 5)
-    of.floors()
-    few = above_floor.above_floors(of, run.weights, found["dev_loss"], found["floors"])
-    spread = (own[:5] - of.floor_costs["bayes"][:5]).std()
+    monkeypatch.setattr(data, "ENDLESS_DOCUMENTS", 5)
+    of.task.floors()
+    few = of.task.above_floors(run.weights, found["dev_loss"], found["floors"])
+    spread = (own[:5] - of.task.floor_costs["bayes"][:5]).std()
     assert few["above_floor_error"]["bayes"] == pytest.approx(spread / len(dev) ** 0.5, rel=1e-9)
     assert few["above_floor"] == found["above_floor"]

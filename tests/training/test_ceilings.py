@@ -13,7 +13,6 @@ from topicscope import RunConfig, train
 from topicscope.measure import direct_scores
 from topicscope.model import dense_forward
 from topicscope.training import RunData, topic_ceiling
-from topicscope.training.ceilings import mean_outputs
 from topicscope.world import MASK, MaskedDocuments
 
 SETTINGS: dict[str, Any] = {
@@ -30,7 +29,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def masked(config: RunConfig) -> MaskedDocuments:
-    dev = RunData(config).dev_masked
+    dev = RunData(config).task.dev
     assert isinstance(dev, MaskedDocuments)
     return dev
 
@@ -57,7 +56,7 @@ def test_mean_outputs_are_those_of_the_dense_pass(model: dict[str, Any]) -> None
     bare = RunConfig.of(SETTINGS, model={**model, "head": "untied", "prediction_bias": "none"}).model
     output = dense_forward(bare, tensors, shown, shown >= 0, vocabulary).mean(2).numpy()
     np.testing.assert_allclose(
-        mean_outputs(config.model, parts, dev.shown_counts(vocabulary)), output, atol=1e-10, rtol=1e-10
+        config.model.mean_outputs(parts, dev.shown_counts(vocabulary)), output, atol=1e-10, rtol=1e-10
     )
 
 

@@ -36,12 +36,13 @@ def test_dev_batches_follow_the_model() -> None:
         ({"model": {"hide_masked": True}}, False, True),
     ):
         found = run_data(**more)
-        (rows,) = found.dev_rows()
+        (rows,) = found.task.rows(found.task.dev, found.config.dtype)
         assert rows.context.dtype == np.float64
         assert (len(rows.document) == 30) == uniform
         shown = rows.context if uniform else np.exp(rows.context)
         assert (shown[:, 0].sum() == 0) == hidden
-    (single,) = run_data(dtype="float32").dev_rows()
+    single_data = run_data(dtype="float32")
+    (single,) = single_data.task.rows(single_data.task.dev, "float32")
     assert single.context.dtype == np.float32
 
 
@@ -52,11 +53,11 @@ def test_documents_of_a_file(tmp_path: Path) -> None:
     found = run_data(data={"train_file": str(path), "dev_file": str(path), "documents": 2, "dev_documents": 9})
     assert found.train.finite().words.tolist() == [[1, 2, 3, -1], [4, 5, 6, 1]]
     assert found.dev.finite().lengths.tolist() == [3, 4, 2]
-    assert found.floors() == {}
+    assert found.task.floors() == {}
     drawn = run_data(data={"train_file": str(path), "dev_documents": 9})
     assert len(drawn.train) == 3
     assert len(drawn.dev) == 9
-    assert set(drawn.floors()) == {"bayes", "bayes_topics"}
+    assert set(drawn.task.floors()) == {"bayes", "bayes_topics"}
 
 
 def test_train_and_dev_documents_are_draws_of_their_own() -> None:
@@ -68,8 +69,8 @@ def test_train_and_dev_documents_are_draws_of_their_own() -> None:
 @pytest.mark.parametrize("hide_masked", [False, True])
 def test_bayes_floors_are_those_of_the_dev_set(hide_masked: bool) -> None:
     found = run_data(masking={"p_correct": 0.3}, model={"hide_masked": hide_masked})
-    config, floors = found.config, found.floors()
-    of = ("cross-entropy", config.topic_model, config.documents, config.masking, found.dev_masked)
+    config, floors = found.config, found.task.floors()
+    of = ("cross-entropy", config.topic_model, config.documents, config.masking, found.task.dev)
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
         exact = bayes_loss(*of, hide_masked=hide_masked, own_word=own_word)  # type: ignore[arg-type]
         assert floors[name] == {
@@ -85,16 +86,16 @@ def test_floors_of_unequal_words_and_of_long_documents(monkeypatch: pytest.Monke
     """Few documents where the posterior takes long, none where it would take too long."""
     monkeypatch.setattr(data, "UNEQUAL_DOCUMENTS", 5)
     unequal = run_data(topic_model={"topics": 3, "words_per_topic": 2, "word_probabilities": [0.3, 0.7]})
-    config, dev = unequal.config, unequal.dev_masked
+    config, dev = unequal.config, unequal.task.dev
     assert isinstance(dev, MaskedDocuments)
     exact = bayes_loss("cross-entropy", config.topic_model, config.documents, config.masking, dev.first(5))
-    assert unequal.floors()["bayes"]["loss"] == exact.loss
-    assert unequal.floors()["bayes"]["documents"] == 5
-    assert run_data().floors()["bayes"]["documents"] == 30
+    assert unequal.task.floors()["bayes"]["loss"] == exact.loss
+    assert unequal.task.floors()["bayes"]["documents"] == 5
+    assert run_data().task.floors()["bayes"]["documents"] == 30
     monkeypatch.setattr(data, "LONGEST", 9)
-    assert run_data(documents={"length": 9}).floors() != {}
-    assert run_data(documents={"length": 10}).floors() == {}
-    infinite = run_data(documents={"kind": "infinite", "topics_per_document": 2}).floors()
+    assert run_data(documents={"length": 9}).task.floors() != {}
+    assert run_data(documents={"length": 10}).task.floors() == {}
+    infinite = run_data(documents={"kind": "infinite", "topics_per_document": 2}).task.floors()
     assert infinite["bayes_topics"]["loss"] > infinite["bayes"]["loss"] > 0
 
 
@@ -116,7 +117,7 @@ def test_the_least_squares_floor_is_the_best_of_all_value_matrices(
 ) -> None:
     """Normal equations, document by document and position by position; lambda counts where W_V itself is fitted."""
     found = run_data(**more | {"objective": {"loss": loss, **more.get("objective", {})}})
-    floor, dev, vocabulary = found.floors()["least_squares"], found.dev_masked, 7
+    floor, dev, vocabulary = found.task.floors()["least_squares"], found.task.dev, 7
     assert isinstance(dev, MaskedDocuments)
     words, masks = dev.documents.words, dev.masks
     shown, selected, xs, ys, weights = masks.shown_words(words), masks.selected(words), [], [], []
@@ -147,13 +148,15 @@ def test_an_estimated_floor_says_its_error_and_one_that_fails_says_why(monkeypat
     monkeypatch.setattr(data, "ESTIMATED_DOCUMENTS", 8)
     overlap = {"topics": 3, "words_per_topic": 4, "overlap": 0.25}
     found = run_data(topic_model=overlap)
-    floors = found.floors()
+    floors = found.task.floors()
     assert floors["bayes"]["documents"] == 8
     assert 0 < floors["bayes"]["numerical_error"] < 0.1
-    assert found.no_floor == ""
-    exact = run_data(topic_model=overlap, documents={"kind": "fixed", "topics_per_document": 2, "length": 9}).floors()
+    assert found.task.no_floor == ""
+    exact = run_data(
+        topic_model=overlap, documents={"kind": "fixed", "topics_per_document": 2, "length": 9}
+    ).task.floors()
     assert set(exact["bayes"]) == {"loss", "standard_error", "documents"}
     assert exact["bayes"]["documents"] == 30
     monkeypatch.setattr("topicscope.theory.floors.FEWEST_EFFECTIVE", 10**6)
-    assert found.floors() == {}
-    assert "fewer than 1000000" in found.no_floor
+    assert found.task.floors() == {}
+    assert "fewer than 1000000" in found.task.no_floor

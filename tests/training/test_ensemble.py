@@ -154,7 +154,7 @@ def test_the_dev_loss_is_the_mean_over_all_dev_documents() -> None:
     ensemble = Ensemble(configs)
     losses = ensemble.dev_loss()
     for e, config in enumerate(configs):
-        dev = ensemble.data[e].dev_masked
+        dev = ensemble.data[e].task.dev
         assert isinstance(dev, MaskedDocuments)
         words = dev.documents.words
         positions, shown, selected = map(

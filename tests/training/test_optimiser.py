@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
-from topicscope import Weights
-from topicscope.training import Optimizer
+import tests.training.sign_sgd  # noqa: F401  (registers an optimiser)
+from tests.training.settings import SMALL
+from topicscope import InputError, RunConfig, Weights, train
+from topicscope.ground import Interrupted
+from topicscope.laws import LAWS
+from topicscope.training import Optimizer, ask_to_pause, cost_of
 from topicscope.training.optimiser import EnsembleOptimiser
 
 SETTINGS = [
@@ -84,3 +93,40 @@ def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer, com
     steps(weights, ours, range(3, 6))
     steps(other, theirs, range(3, 6))
     assert all(torch.equal(mine, copy) for mine, copy in zip(weights.blocks, other.blocks, strict=True))
+
+
+SIGN: dict[str, Any] = SMALL | {"steps": 120, "checkpoint_every": 50, "optimizer": {"name": "sign", "lr": 0.01}}
+
+
+def test_an_optimiser_from_outside_trains_and_resumes(tmp_path: Path) -> None:
+    config = RunConfig.of(SIGN)
+    whole = train(config, tmp_path / "whole")
+    assert whole.results["dev_loss"] < whole.metrics["loss"][0] - 0.1
+    change = whole.weights["value"] - config.model.initial(7, config.seed)["value"]
+    assert np.allclose(change / 0.01, np.round(change / 0.01), atol=1e-3)  # whole numbers of steps of one size
+
+    def pause(_phase: str, done: float, _total: float, _note: str = "") -> None:
+        if done == 50:
+            ask_to_pause(tmp_path / "run")
+
+    with pytest.raises(Interrupted):
+        train(config, tmp_path / "run", progress=pause)
+    train(config, tmp_path / "run", resume=True)
+    for name in ("weights.safetensors", "results.json"):
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_an_optimiser_from_outside_is_listed_and_no_law_of_training_covers_it() -> None:
+    command = (
+        "import sys, tests.training.sign_sgd; from topicscope.__main__ import run; sys.argv[1:] = ['train', '--help']"
+    )
+    done = subprocess.run([sys.executable, "-c", f"{command}; run()"], capture_output=True, text=True, check=True)
+    assert "adam, sgd or sign" in done.stdout
+    with pytest.raises(InputError, match="input should be 'adam', 'sgd' or 'sign'"):
+        Optimizer("signs")
+    with pytest.raises(InputError, match=r"optimizer\.momentum belongs to sgd"):
+        Optimizer("sign", momentum=0.5)
+    model = {"prediction_bias": "none"}
+    config = RunConfig.of(SIGN, model=model, documents={"length": "infinite"}, objective={"loss": "squared"})
+    assert LAWS["norms"].refusal(config).code == "optimizer"  # type: ignore[union-attr]
+    assert cost_of([config]).memory > cost_of([config.changed({"optimizer.name": "sgd"})]).memory

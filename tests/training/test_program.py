@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from topicscope import RunConfig
-from topicscope.training import Ensemble, Feed, ensemble as ensemble_module, program
+from topicscope.model.collapsed import CompiledPass
+from topicscope.training import Ensemble, Feed, ensemble as ensemble_module
+from topicscope.training.ensemble import Capture, CapturedProgram, Program
 from topicscope.training.feed import Place
-from topicscope.training.program import Capture, CapturedProgram, CompiledProgram, Program
 from topicscope.world import Batch
 
 SETTINGS: dict[str, Any] = {
@@ -31,7 +32,7 @@ class Clocked(Program):
     def step(self, place: Place, active: tuple[str, ...], number: int | None) -> None:
         assert number is not None
         self.tracker.expect(number, active)
-        self.tracker.record_next(self.loss(place.batch(), active))
+        self.tracker.record_next(self.gradient(place.batch(), active))
         self.optimiser.step(active)
 
 
@@ -42,7 +43,7 @@ class Replayed(CapturedProgram):
         own, number = together.map(torch.clone), torch.zeros(1, dtype=torch.int64)
 
         def replay() -> None:
-            self.tracker.record_next(self.loss(own.map(lambda part: part.index_select(0, number)[0]), active))
+            self.tracker.record_next(self.gradient(own.map(lambda part: part.index_select(0, number)[0]), active))
             self.optimiser.step(active)
             number.add_(1)
 
@@ -59,7 +60,8 @@ def together(self: Feed, first: int, count: int) -> Iterator[Place]:
 def curves(configs: list[RunConfig], monkeypatch: pytest.MonkeyPatch | None = None, kind: Any = None) -> Any:
     """Figures of 100 steps, and the weights after them."""
     if monkeypatch is not None:
-        monkeypatch.setattr(ensemble_module, "program_for", kind)
+        monkeypatch.setattr(ensemble_module, "Program", kind)
+        monkeypatch.setattr(ensemble_module, "CapturedProgram", kind)
     ensemble, tables = Ensemble(configs), list[np.ndarray]()
     for _ in range(2):
         ensemble.block(50, lambda _start, table: tables.append(table))
@@ -85,7 +87,7 @@ def test_parts_that_take_turns_see_every_batch_once(turns: int, most: int, monke
     configs = RunConfig.of(SETTINGS | more).with_seeds(2)
     plain = curves(configs)
     monkeypatch.setattr(Feed, "steps", together)
-    monkeypatch.setattr(program, "MOST_CAPTURES", most)
+    monkeypatch.setattr(ensemble_module, "MOST_CAPTURES", most)
     captured = curves(configs, monkeypatch, Replayed)
     for mine, other in zip(plain, captured, strict=True):
         assert np.allclose(mine, other, rtol=1e-9, atol=1e-12, equal_nan=True)
@@ -136,9 +138,8 @@ def test_a_captured_step_is_the_step_as_it_reads(monkeypatch: pytest.MonkeyPatch
 def test_a_compiled_step_is_the_step_as_it_reads(more: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Over 100 steps of three models; and the same bytes every time. Trained embeddings have the plain gradient."""
     configs = RunConfig.of(SETTINGS | {"device": "cpu", "dtype": "float64"} | more).with_seeds(3)
-    assert type(Ensemble(configs).program) is (
-        Program if more.get("model") == {"embedding": "trained"} else CompiledProgram
-    )
+    fast = isinstance(Ensemble(configs).program.gradient, CompiledPass)
+    assert fast == (more.get("model") != {"embedding": "trained"})
     compiled, again = curves(configs), curves(configs)
     for mine, same in zip(compiled, again, strict=True):
         assert np.array_equal(mine, same, equal_nan=True)

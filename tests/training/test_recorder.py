@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from topicscope import RunConfig, Runs, read, train
-from topicscope.model import initial
 from topicscope.training import recorder, run as run_module
 from topicscope.training.recorder import block_means
 
@@ -192,7 +191,7 @@ def test_a_run_whose_last_step_is_one_too_far_keeps_the_weights_before_it(tmp_pa
     wild, tame = train(with_rates(base, 1e6, 0.01), tmp_path)
     assert (wild.status, tame.status) == ("diverged", "done")
     assert (wild.results["steps"], wild.results["dev_step"], len(wild.metrics["loss"])) == (1, 0, 1)
-    start = initial(base.model, 7, seed=0)
+    start = base.model.initial(7, seed=0)
     for name, values in start.items():
         assert np.array_equal(wild.weights[name], values.astype(np.float32))
         assert not np.array_equal(tame.weights[name], values.astype(np.float32))

@@ -14,9 +14,9 @@ from tests.command import topicscope
 from topicscope import RunConfig, train
 from topicscope.ground.errors import InputError
 from topicscope.measure import read_timeline
-from topicscope.model import ModelConfig
+from topicscope.model import ModelConfig, word_scores
 from topicscope.model.dense import attention
-from topicscope.training import timeline, word_scores
+from topicscope.training import timeline
 from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline
 
 SETTINGS = {

@@ -190,7 +190,7 @@ def part_rows(ensemble: Ensemble, step: float, rounds: int) -> list[Row]:
 
     parts: dict[str, Work] = {
         "making batches": lambda: [None for _ in ensemble.feed.steps(0, BLOCK)],
-        "loss and gradient": lambda: [ensemble.program.loss(batch, active) for batch in batches],
+        "loss and gradient": lambda: [ensemble.program.gradient(batch, active) for batch in batches],
         "norms and losses for the record": figures,
         "optimiser": optimiser,
     }

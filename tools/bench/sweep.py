@@ -12,7 +12,7 @@ from typing import cast
 
 from tools.bench.rows import Row, Say
 from topicscope.ground import NAMES, Name
-from topicscope.sweeps import PHASE, Place, Task, build_grid, compute, pack, sweep
+from topicscope.sweeps import PHASE, Place, Point, build_grid, compute, pack, sweep
 
 
 def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda _: None) -> list[Row]:
@@ -69,10 +69,10 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
     say("sweep, packed against one by one")
     task, place = pack(grid)[0], Place(str(Path.cwd()), str(Path.cwd()))
 
-    def wall(points: Task) -> float:
+    def wall(points: tuple[Point, ...]) -> float:
         began = time.perf_counter()
         compute(place, points)
         return (time.perf_counter() - began) / len(points.points)
 
-    together, alone = wall(task), wall(Task(task.points[:1]))
+    together, alone = wall(task), wall(task[:1])
     return [*rows, Row("one point of a sweep, eight trained together", "s", together, {"one by one": alone})]

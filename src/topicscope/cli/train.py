@@ -51,7 +51,7 @@ def command(
     value: Annotated[str | None, option("trained, identity, blocks, diagonal or given.", MODEL)] = None,
     loss: Annotated[str | None, option("cross-entropy, squared or squared-mean.", TRAINING)] = None,
     l2: Annotated[float | None, option("lambda of the L2 penalty, on all trained parts.", TRAINING)] = None,
-    optimizer: Annotated[str | None, option("adam or sgd.", TRAINING)] = None,
+    optimizer: Annotated[str | None, option(f"{training.optimiser_names()}.", TRAINING)] = None,
     lr: Annotated[float | None, option("Learning rate.", TRAINING)] = None,
     schedule: Annotated[str | None, option("joint, two-stage or alternating.", TRAINING)] = None,
     steps: Annotated[int | None, option("Training steps (default: 20 epochs, 5,000 steps).", TRAINING)] = None,

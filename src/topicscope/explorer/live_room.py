@@ -45,7 +45,7 @@ class LiveFloors:
     def work(self) -> None:
         with ONE_AT_A_TIME:
             try:
-                self.found = training.RunData(self.config).floors()
+                self.found = training.RunData(self.config).task.floors()
             except (InputError, OSError, MemoryError):
                 return  # the run will say why
 

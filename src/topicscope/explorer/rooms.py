@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from topicscope import training
+
 ROOMS = {
     "theory": (
         "Theory",
@@ -118,7 +120,7 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("model.init_scale", "initial scale", ()),
     ("objective.loss", "loss", ("cross-entropy", "squared", "squared-mean")),
     ("objective.l2", "L2", ()),
-    ("optimizer.name", "optimiser", ("adam", "sgd")),
+    ("optimizer.name", "optimiser", tuple(training.OPTIMISERS)),
     ("optimizer.lr", "learning rate", ()),
     ("optimizer.eps", "epsilon of Adam", ()),
     ("steps", "steps", ()),

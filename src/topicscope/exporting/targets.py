@@ -36,13 +36,13 @@ from topicscope.reading import read
 from topicscope.sweeps import Sweep
 from topicscope.training import Run
 
-Curves = Mapping[str, np.ndarray]  # by measure, 'step' among them
+Curves = Mapping[str, np.ndarray]  # columns by name, 'step' among them
 
 # TensorBoard's event files are TFRecords, each around one `Event` in protobuf's wire format. They are written here:
 # TensorBoard's own writer brings 57 MB of gRPC and web server, and puts the time of day into the file. Here the same
 # curves give the same bytes.
 POLYNOMIAL = 0x82F63B78  # CRC-32C (Castagnoli), reflected
-MASK = 0xA282EAD8  # added to a rotated checksum, so that checksums of data that hold checksums are sound
+MASK = 0xA282EAD8  # the format adds it to a rotated checksum, so that data may hold checksums
 VERSION = b"brain.Event:2"
 STEP, FILE_VERSION, SUMMARY = b"\x10", b"\x1a", b"\x2a"  # keys of Event: number of the field << 3 | wire type
 VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"  # the key of Summary, and those of its values
@@ -238,7 +238,7 @@ def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
                 yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:LONGEST]}-{row['point'][:6]}", curves
 
 
-RECEIPT = "exported.json"  # in an exported folder: what it was made from, and its files
+RECEIPT = "exported.json"  # this file says what an exported folder was made from, and lists its files
 EVENTS = "events.out.tfevents.0.topicscope"  # TensorBoard reads files with 'tfevents' in their names
 OWN_CARD = "README.source.md"
 METADATA = b"topicscope"
@@ -430,7 +430,7 @@ def write_receipt(folder: Path, source: Path, result: Any, to: str) -> list[str]
 
 
 Writer = Callable[[Any, Path, Path, str | None, Progress], Written]
-# how each target is written, and how the default name of its place ends; one with a suffix is a file
+# for each target its writer and the ending of its default name; an ending with a dot is that of a file
 TARGETS: Mapping[str, tuple[Writer, str]] = {
     "tensorboard": (to_tensorboard, "-tensorboard"),
     "parquet": (to_parquet, ".parquet"),

@@ -25,15 +25,14 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.corpora import usable_labels
-from topicscope.language.readers import separator_hint
+from topicscope.language.corpora import separator_hint, usable_labels
 from topicscope.language.topic_fits import PAIRS, shared_words
 from topicscope.language.topics import Topics, best
 from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
 from topicscope.measure import Membership, log_odds_z
 
-FEWEST_DOCUMENTS = 5  # of a label, and of a word
-LEAST_Z = 1.96  # of a label's words: those that all labels share stay below it but for one in forty
+FEWEST_DOCUMENTS = 5  # fewest documents of a label, and of a word
+LEAST_Z = 1.96  # least z of a label's words: of words that all labels share one in forty exceeds it
 NAMED_LABELS = 5  # labels that a remark names
 LONGEST_LABEL = 40  # characters of a label in a title
 
@@ -148,9 +147,9 @@ def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int
     return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
 
 
-MOST_BYTES = 2**28  # of a file of words and topics
-MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # words and topics in it
-MANY = 1000  # of more words than these no two topics hold all
+MOST_BYTES = 2**28  # most bytes of a file of words and topics
+MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # most words and topics in such a file
+MANY = 1000  # two topics never hold all of more words than these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,7 +310,7 @@ def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
 
 
 def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
-    plain(text.splitlines(), shown(path))  # no null characters
+    plain(text.splitlines(), shown(path))  # refuses null characters
     try:
         rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
     except csv.Error as error:

@@ -23,7 +23,7 @@ from topicscope.ground import (
     number_only,
     section,
 )
-from topicscope.language.readers import Split
+from topicscope.language.corpora import Split
 
 Embedding = Literal["matrix", "layer"]
 TopicsPerWord = Literal["one", "many"]

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 
 from topicscope.ground import InputError, checked_file, file_digest, one_line, parse_json, read_bytes, shown
 
-SEAL = "digests.json"  # of the other files of a folder that `topicscope pretrain` wrote
+SEAL = "digests.json"  # digests of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # one of these is in every folder with whole words
 PUBLISHED = (
@@ -22,7 +22,7 @@ PUBLISHED = (
     *(*TOKENIZER, "special_tokens_map.json", "added_tokens.json", "merges.txt", "*.jinja"),
 )
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
-READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # what the library may open
+READ = (".json", ".txt", ".model", ".spm", ".jinja", ".safetensors")  # endings of files that the library may open
 MOST = 2**28  # bytes of a file that the library reads whole; the tokenizer of a large model has 2**25
 OBJECTS = (
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json"),
@@ -31,7 +31,7 @@ OBJECTS = (
 COUNTED = re.compile(r"^(num|n)_.*(layer|head|group|expert|block)s?$|layers$|heads$|depth$")  # built one by one
 MOST_COUNTED = 1000  # layers, heads or experts; the deepest published models have a thousand layers
 POSITIONS = re.compile(r"position|n_ctx|seq_?len|max_.*length")
-MOST_POSITIONS = 100_000  # of a model whose weights are smaller than that
+MOST_POSITIONS = 100_000  # most positions of a model whose weights are fewer than that
 
 
 def check_plain_files(folder: Path) -> None:
@@ -79,7 +79,7 @@ def read_model_files(folder: Path) -> tuple[Mapping[str, Any], int]:
         )
     check_plain_files(folder)
     config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False, narrow=False)
-    if config.get("transformers_weights") is not None:  # another file of weights than the one that is checked here
+    if config.get("transformers_weights") is not None:  # a file that is not checked here
         raise InputError(f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}")
     parts = [WEIGHTS] if names[0] == WEIGHTS else _parts(folder)
     numbers = sum(_numbers(folder / part) for part in parts)

@@ -30,7 +30,7 @@ transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
 SHOWN = 3  # tensors that a message names
-LARGER = 2  # times as many parameters as the weights have numbers: what is missing is then listed by name
+LARGER = 2  # up to so many times as many parameters as stored numbers, what is missing is listed by name
 HEADS = (
     *("cls", "lm_head", "lm_predictions", "predictions", "sop_classifier", "classifier", "qa_outputs", "score"),
     *("discriminator_predictions", "generator_predictions", "generator_lm_head", "final_logits_bias", "pooler"),
@@ -65,7 +65,7 @@ def refusing(said: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except BaseException as error:
-        panic = type(error).__module__ == "pyo3_runtime"  # of the tokenizers, written in Rust: it is no Exception
+        panic = type(error).__module__ == "pyo3_runtime"  # a panic of the tokenizers is no Exception
         if not isinstance(error, Exception) and not panic:
             raise
         raise InputError(f"{said} ({one_line(error)})") from None
@@ -99,7 +99,7 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
     with refusing(said):
         config = transformers.AutoConfig.from_pretrained(place.name, **where)
         check_architecture(config, name)
-        with torch.device("meta"):  # shapes alone: nothing is allocated
+        with torch.device("meta"):  # shapes alone, nothing is allocated
             empty = auto.from_config(config, attn_implementation="eager", trust_remote_code=False)
         check_size(empty, numbers, name)
         model, info = auto.from_pretrained(
@@ -109,7 +109,7 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
             attn_implementation="eager",
             dtype=torch.float32,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # refused below, by name
+            ignore_mismatched_sizes=True,  # check_loaded refuses them by name
         )
     check_loaded(info, name)
     check_finite(model, name)
@@ -270,7 +270,7 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
     tokenizer = load_tokenizer(name)
     model, notes = load_weights(place, name)
     if device == "cuda":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # has to stand before the first product
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # it has to be set before the first product
     return replace(
         checked(str(name), model.to(device).eval(), tokenizer),
         place=str(Path(place.name).absolute()) if place.local else str(name),

@@ -58,7 +58,7 @@ from topicscope.measure import (
     stratified_folds,
 )
 
-LARGE_SHARE = 0.2  # of what is measured: where one text has more, an answer may hold for this text alone
+LARGE_SHARE = 0.2  # if one text has a larger share of what is measured, an answer may hold for it alone
 Originals = Int[np.ndarray, " D"]
 
 

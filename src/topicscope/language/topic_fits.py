@@ -16,7 +16,7 @@ from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word
 
 PAIRS = 5000  # co-occurring pairs that are stored
 HELD_OUT = 10  # every so many-th document is held out of the second fit
-MOST_HELD_OUT = 1000  # documents, which measure perplexity to a percent or so
+MOST_HELD_OUT = 1000  # documents; so many measure perplexity to about a percent
 FITTING = "fitting topics"
 Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]  # topics, mixtures, log-likelihoods
 
@@ -275,9 +275,9 @@ BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": 
 
 WORDS = 500
 MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
-MOST_NUMBERS = 400_000  # that a configuration holds: config.yaml stays below 8 MB, and is read in seconds
-LONGEST_NAME = 60  # signs of a word
-DECIMALS = 6  # of a mixture
+MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
+LONGEST_NAME = 60  # letters of a word's name
+DECIMALS = 6  # decimals of a mixture
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
     theta, lengths = topics.document_topics[with_words].astype(float), topics.document_lengths[with_words]
     probability = lengths @ theta / lengths.sum() @ topics.probability
     kept = np.sort(best(probability, min(words, int(np.count_nonzero(probability)))))
-    share = topics.probability[:, kept].sum(1)  # c
+    share = topics.probability[:, kept].sum(1)  # c, the share of each topic that the kept words have
     lost = np.flatnonzero(share <= 0)
     stays, mass = share > 0, theta @ share
     theta, lengths, mass = theta[mass > 0], lengths[mass > 0], mass[mass > 0]

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 # text (617,000 words of WikiText-2) have coherence -.02, stability .18, and a perplexity above that of word
 # frequencies; fitted to the text itself .11, .42, and 44% less. Diversity is .73 for the shuffled text and .79 for the
 # text: it does not show whether topics are real, only whether they repeat each other.
-POOR_COHERENCE = 0.0  # at most: the top words co-occur no more often than by chance
-POOR_SHARE = 0.25  # of the topics, whose own coherence is that poor, from which on the rest is not trusted either
-POOR_DIVERSITY = 0.5  # below: most of the top words are those of another topic too
-POOR_STABILITY = 0.3  # below: less than 3 of 10 top words come again; halfway from shuffled text to text
-POOR_GAIN = 0.05  # less: perplexity is as that of word frequencies, within what shuffled text gives either way (1%)
+POOR_COHERENCE = 0.0  # at or below it the top words co-occur no more often than by chance
+POOR_SHARE = 0.25  # if a larger share of the topics has such a coherence, the rest is not trusted either
+POOR_DIVERSITY = 0.5  # below it most of the top words are also those of another topic
+POOR_STABILITY = 0.3  # below it less than 3 of 10 top words come again: halfway from shuffled text to text
+POOR_GAIN = 0.05  # a smaller gain over word frequencies is near the 1% that shuffled text gives either way
 ERRORS = 2.0  # standard errors by which two numbers of topics must differ to be told apart
 
 
@@ -218,7 +218,7 @@ ARRAYS: dict[str, Any] = {
 class Head:
     vocabulary_size: Annotated[int, pydantic.Field(ge=1, le=2**31)]
     fingerprint: str
-    digest: str  # of the tensors
+    digest: str  # digest of the file of tensors
     fit: TopicFit
     words: list[str]
     compared: list[TopicQuality]
@@ -236,7 +236,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
         "document_lengths": (documents,),
         "cooccurring": (pairs, 2),
     }
-    # shapes without memory behind them: only names, types and sizes are compared
+    # these arrays take no memory: only names, types and sizes are compared
     expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
     check_tensors(arrays, expected, path, ADVICE)
     refuse(
@@ -413,7 +413,7 @@ class Topics(Result):
         arrays, _ = read_tensors(path / TENSORS, ADVICE)
         try:
             whole = read_bytes(path / HEAD)
-            parse_json(whole, shown(path / HEAD))  # bounded in depth and size
+            parse_json(whole, shown(path / HEAD))  # refuses what is too deep or too large
             head = pydantic.TypeAdapter(Head).validate_json(whole)
         except InputError as error:
             raise InputError(f"{error}; {ADVICE}") from None

@@ -30,8 +30,8 @@ from topicscope.ground import Common, Engine, InputError, Item, Output, in_order
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
 
-BEFORE = "a"  # what stands before a token when the tokenizer is asked how it is written
-MOST_STOP_WORDS = 2**26  # bytes of a file of stop words
+BEFORE = "a"  # text before a token, when the tokenizer is asked how it writes the token
+MOST_STOP_WORDS = 2**26  # most bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
 
 
@@ -110,7 +110,7 @@ def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
         add_special_tokens=False,
         return_attention_mask=False,
         return_token_type_ids=False,
-        verbose=False,  # 'longer than the model can take': windows are cut later
+        verbose=False,  # no warning that a text is too long: windows are cut later
     )
     return [np.asarray(tokens, dtype=np.int64) for tokens in encoded["input_ids"]]
 
@@ -176,7 +176,7 @@ def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Windo
     yield batch
 
 
-DOCUMENTS = 256  # of a shard: their token lists are large
+DOCUMENTS = 256  # per shard, since their token lists are large
 STRETCH = 50  # whole words of a stretch
 Document = Int[np.ndarray, " N"]  # the numbers of its words
 
@@ -195,7 +195,7 @@ def in_shards(
 
 
 def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process: there is one process per core
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process, since there is one process per core
     work, common = shipped
     with repeatable():
         return work(_unpacked(common), shard)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from topicscope.ground import InputError
-from topicscope.model import ATTENTION_PARTS, ModelConfig, Objective
+from topicscope.model import ModelConfig, Objective
 from topicscope.theory import topics_alike
 from topicscope.world import LogisticNormal, World
 
@@ -121,7 +121,7 @@ def has_bias(run: RunSettings, *names: str) -> bool:
 
 def value_penalised(run: RunSettings) -> bool:
     trained = tuple(run.model.trained_shapes(run.world.topic_model.vocabulary))
-    return bool(set(run.objective.penalties(trained)) - set(ATTENTION_PARTS))
+    return bool(set(run.objective.penalties(trained)) - set(run.model.ATTENTION))
 
 
 def not_alike(run: RunSettings) -> bool:

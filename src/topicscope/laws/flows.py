@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.laws.coverage import RunSettings, starts_even
-from topicscope.model import initial
 from topicscope.theory import TopicPopulation, Weights, WordPopulation, curvature, descent, gradient_flow
 
 FLOW_TOLERANCE = 1e-3
@@ -53,7 +52,7 @@ class FlowStart:
             embedded=embedded,
             bias=run.model.prediction_bias == "trained",
         )
-        drawn = initial(run.model, run.world.topic_model.vocabulary, run.seed)
+        drawn = run.model.initial(run.world.topic_model.vocabulary, run.seed)
         whole = {name: part.astype(float) for name, part in drawn.items()}
         parts = (whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
         return cls(world, world.alike(*parts), whole)

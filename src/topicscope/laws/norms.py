@@ -17,7 +17,6 @@ from jaxtyping import Float
 
 from topicscope.ground import InputError
 from topicscope.laws.coverage import LAWS, RunSettings
-from topicscope.model import initial
 from topicscope.theory import Dynamics, Growth, dynamics, topic_contrasts
 
 POINTS = 60  # of a curve: evenly, and as many on a logarithmic scale for its start
@@ -53,7 +52,7 @@ def predicted_norms(run: RunSettings) -> PredictedNorms:
     """
     found = run_dynamics(run)
     rate = run.optimizer.lr * found.training.loss_scale
-    start = initial(run.model, run.world.topic_model.vocabulary, run.seed)
+    start = run.model.initial(run.world.topic_model.vocabulary, run.seed)
     ends = (1, run.total_steps, POINTS)
     steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)

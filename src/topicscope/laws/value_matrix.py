@@ -78,10 +78,8 @@ def training_optimum(run: RunSettings) -> TrainingOptimum:
 
 def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, np.ndarray], steps: int) -> ValueArray:
     """W(t) after `steps` steps, from the run's own start; InputError says why it does not hold for the run."""
-    from topicscope.model import initial  # here, since costs are estimated before PyTorch is imported
-
     LAWS["course"].require(run)
-    start = initial(run.model, best.vocabulary, run.seed)
+    start = run.model.initial(best.vocabulary, run.seed)
     frozen = {name: part for name, part in weights.items() if name not in start}
     time = run.optimizer.lr * steps * run.objective.scale(best.vocabulary)
     return best.value_at(time, contributions(run, frozen | start))

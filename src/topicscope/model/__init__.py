@@ -1,4 +1,4 @@
-"""The one-layer transformer of Section 3.3: its parts, a dense pass to read and a collapsed pass to run."""
+"""Architectures that can be trained: the paper's one-layer transformer, and the protocol that others follow."""
 
 import lazy_loader
 

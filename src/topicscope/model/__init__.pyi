@@ -1,14 +1,19 @@
-from .collapsed import (
-    collapsed_loss as collapsed_loss,
-    document_losses as document_losses,
-    loss_and_gradient as loss_and_gradient,
-)
-from .compiled import CompiledPass as CompiledPass
-from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
-from .parts import (
-    ATTENTION_PARTS as ATTENTION_PARTS,
-    PARTS as PARTS,
-    ModelConfig as ModelConfig,
+from .architecture import (
+    ARCHITECTURES as ARCHITECTURES,
+    MOST_PARTS as MOST_PARTS,
+    Architecture as Architecture,
+    Followed as Followed,
+    Gradient as Gradient,
+    Layout as Layout,
     Objective as Objective,
+    Reading as Reading,
+    WordTable as WordTable,
+    register_architecture as register_architecture,
 )
-from .weights import Weights as Weights, initial as initial
+from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
+from .one_layer import (
+    AnyModel as AnyModel,
+    ModelConfig as ModelConfig,
+    word_scores as word_scores,
+)
+from .weights import Weights as Weights

@@ -6,18 +6,25 @@ predicts U A; biases fold into the tables because attention sums to 1. So: parts
 back the same way. E models run side by side (leading axis). Exact, and tested against the dense pass in float64.
 """
 
-import math
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import cast
+from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.model.parts import ATTENTION_PARTS, Loss, ModelConfig, Objective
-from topicscope.model.weights import Parts, Weights
+from topicscope.model.architecture import Objective
+from topicscope.model.one_layer import ModelConfig
+from topicscope.model.weights import Parts, Weights, penalise, rows_loss
 from topicscope.world import Batch
+
+if TYPE_CHECKING:
+    from topicscope.model.kernels import Arrays, Space
 
 
 @dataclass
@@ -86,144 +93,33 @@ def attend(scores: Float[Tensor, "E Q V"] | None, batch: Batch, models: int) -> 
     return context.view(models, -1, vocabulary)
 
 
-def forward(
-    config: ModelConfig, weights: Weights, objective: Objective, batch: Batch
-) -> tuple[Tables, Float[Tensor, "E R V"], Float[Tensor, " E"], Float[Tensor, "E R V"]]:
-    """Tables, attention, the loss of every model, and its derivative by the outputs."""
+def outputs(config: ModelConfig, weights: Weights, batch: Batch) -> Float[Tensor, "E R V"]:
     word = tables(config, weights.parts, batch.context.shape[-1], batch.queries)
-    attention = attend(word.scores, batch, weights.models)
-    output = product(attention, word.contributions.mT)
-    return word, attention, *value_and_slope(objective.loss, output, batch)
-
-
-def value_and_slope(
-    loss: Loss, output: Float[Tensor, "E R V"], batch: Batch
-) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
-    """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
-
-    Overwrites `output`.
-    """
-    models, _, vocabulary = output.shape
-    if loss == "cross-entropy":
-        output = output.log_softmax(-1)
-        wanted = output.view(-1).index_select(0, batch.target)
-        value = -(wanted * batch.target_weight).view(models, -1).sum(1)
-        slope = output.exp_().mul_(batch.row_weight)
-        slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
-        return value, slope
-    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
-    wanted = output.view(-1).index_select(0, batch.target)
-    slope = output * batch.row_weight
-    # sum_w y_w |f - e_w|^2 = (sum_w y_w) |f|^2 - 2 sum_w y_w f_w + sum_w y_w
-    value = (slope * output).sum((1, 2)) + (batch.target_weight * (1 - 2 * wanted)).view(models, -1).sum(1)
-    slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
-    return value.mul_(scale), slope.mul_(2 * scale)
-
-
-@torch.inference_mode()
-def collapsed_loss(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
-    """The loss of every model on a batch, without the L2 penalty, computed from word counts.
-
-    Args:
-        config: The model.
-        weights: Weights of E models.
-        objective: Which loss.
-        batch: Batch of the same E models.
-
-    Returns:
-        One loss per model (E).
-
-    Example:
-        >>> import torch
-        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
-        >>> config = ModelConfig(init_scale=0.0)
-        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
-        >>> [rows] = InfiniteDocuments(torch.tensor([[0.5, 0.5]]).numpy()).batches(TopicModel(2, 1), Masking())
-        >>> round(float(collapsed_loss(config, weights, Objective(), stack([rows], torch.float64))), 9)  # ln 3
-        1.098612289
-    """
-    return forward(config, weights, objective, batch)[2]
-
-
-@torch.inference_mode()
-def document_losses(config: ModelConfig, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " B"]:
-    """The loss of a single model on each document of its batch; their mean is `collapsed_loss`.
-
-    Args:
-        config: The model.
-        weights: Weights of one model.
-        objective: Which loss.
-        batch: Batch of one model.
-
-    Returns:
-        One loss per document (B).
-
-    Example:
-        >>> import torch
-        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
-        >>> config = ModelConfig(init_scale=0.0)
-        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
-        >>> [rows] = InfiniteDocuments(torch.eye(2).numpy()).batches(TopicModel(2, 1), Masking())
-        >>> document_losses(config, weights, Objective(loss="squared"), stack([rows], torch.float64)).tolist()
-        [1.0, 1.0]
-    """
-    documents, vocabulary = batch.context.shape[1:]
-    word = tables(config, weights.parts, vocabulary, batch.queries)
-    output = product(attend(word.scores, batch, 1), word.contributions.mT)[0]
-    row = batch.target // vocabulary
-    if objective.loss == "cross-entropy":
-        cost = -output.log_softmax(-1).view(-1)[batch.target]
-    else:
-        cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
-    cost = cost * objective.scale(vocabulary)
-    total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
-    return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
+    return product(attend(word.scores, batch, weights.models), word.contributions.mT)
 
 
 @torch.inference_mode()
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:
-    """The loss of every model, and the gradient of the objective, penalty included, in `weights.gradients`.
-
-    Args:
-        config: The model.
-        weights: Weights of E models.
-        objective: Loss and L2 penalty.
-        batch: Batch of the same E models.
-        wanted: Parts whose gradient is needed; None: all trained parts. Gradients of other parts are not touched.
-
-    Returns:
-        One loss per model (E), without the L2 penalty.
-
-    Example:
-        >>> import torch
-        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
-        >>> config = ModelConfig(init_scale=0.0)
-        >>> weights = Weights.from_config(config, TopicModel(2, 1), Masking(), dtype=torch.float64)
-        >>> [rows] = InfiniteDocuments(torch.eye(2).numpy()).batches(TopicModel(2, 1), Masking())
-        >>> loss = loss_and_gradient(config, weights, Objective(loss="squared"), stack([rows], torch.float64))
-        >>> gradient = weights.gradients["prediction_bias"][0]
-        >>> loss.tolist(), gradient.round(decimals=9).tolist()  # each word is wanted half of the time
-        ([1.0], [0.0, -1.0, -1.0])
-    """
+    """The loss of every model; the gradient of the objective, penalty included, goes to `weights.gradients`."""
     wanted = weights.trained if wanted is None else wanted
     parts, gradients = weights.parts, weights.gradients
-    word, attention, loss, slope = forward(config, weights, objective, batch)
+    word = tables(config, parts, batch.context.shape[-1], batch.queries)
+    attention = attend(word.scores, batch, weights.models)
+    loss, slope = rows_loss(objective.loss, product(attention, word.contributions.mT), batch)
     d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
-    if word.scores is not None and (d_embedding is not None or any(part in wanted for part in ATTENTION_PARTS)):
+    if word.scores is not None and (d_embedding is not None or any(part in wanted for part in config.ATTENTION)):
         d_scores = scores_slope(attention, slope, word, batch)
         back_through_attention(word, parts, gradients, d_scores, wanted, d_embedding, batch.queries)
-    for part in set(ATTENTION_PARTS).intersection(wanted) if word.scores is None else ():
+    for part in set(config.ATTENTION).intersection(wanted) if word.scores is None else ():
         gradients[part].zero_()  # a query without a key has no influence
     direct = gradients["value"] if "value" in wanted and word.head is None and word.embedding is None else None
     d_contributions = torch.bmm(slope.mT, attention, out=direct)
     back_through_value(config, word, parts, gradients, d_contributions, wanted, d_embedding)
     if d_embedding is not None:
         gradients["embedding"].copy_(d_embedding)
-    for part, rate in objective.penalties(weights.trained).items():
-        if part in wanted:
-            gradients[part].add_(parts[part], alpha=2 * rate)
+    penalise(weights, objective.penalties(weights.trained), wanted)
     return loss
 
 
@@ -297,3 +193,66 @@ def back_through_value(
         d_embedding += product(parts["value"].mT if "value" in parts else None, d_mixed)
         if config.head == "tied":
             d_embedding += product(word.mixed, d_contributions.mT)
+
+
+LOSSES = ("cross-entropy", "squared", "squared-mean")  # by their number in the kernel
+
+
+class CompiledPass:
+    """The same loss and gradient by compiled loops, for one-hot words on a CPU.
+
+    Weights and gradients stay where PyTorch has them.
+    """
+
+    def __init__(self, config: ModelConfig, weights: Weights, objective: Objective) -> None:
+        from topicscope.model import kernels  # numba takes a third of a second, and a GPU does without
+
+        self.kernels, self.config, self.weights, self.objective = kernels, config, weights, objective
+        self.loss = LOSSES.index(objective.loss)
+        self.penalties = objective.penalties(weights.trained)
+        self.real = weights.blocks[0].numpy().dtype
+        self.parts = [self._arrays(weights.member(e)) for e in range(weights.models)]
+        self._gradients: dict[tuple[str, ...], list[Arrays]] = {}
+        self._space: Space | None = None
+
+    def __call__(self, batch: Batch, wanted: Collection[str] | None = None) -> Float[Tensor, " E"]:
+        """Loss of every model, without the penalty. The gradient goes to `weights.gradients`, penalty included."""
+        weights = self.weights
+        if batch.queries is not None:  # few of many words: products take the time
+            return loss_and_gradient(self.config, weights, self.objective, batch, wanted)
+        wanted = weights.trained if wanted is None else tuple(wanted)
+        seen = self.kernels.Seen(*(np.ascontiguousarray(part.numpy()) for part in batch.parts()))
+        space, gradients = self._space_for(seen.row_weight.shape[1], seen.context.shape[2]), self._wanted(wanted)
+        losses = [
+            self.kernels.loss_and_gradient(self.loss, self.parts[e], gradients[e], seen, e, weights.models, space)
+            for e in range(weights.models)
+        ]
+        penalise(weights, self.penalties, wanted)
+        return torch.from_numpy(np.array(losses, dtype=self.real))
+
+    def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
+        """Where the gradients of some parts go, for every model."""
+        if names not in self._gradients:
+            wanted = {name: self.weights.gradients[name] for name in names}
+            self._gradients[names] = [
+                self._arrays({name: part[e] for name, part in wanted.items()}) for e in range(self.weights.models)
+            ]
+        return self._gradients[names]
+
+    def _arrays(self, parts: Mapping[str, Tensor]) -> Arrays:
+        absent = {1: np.empty(0, self.real), 2: np.empty((0, 0), self.real)}
+        return self.kernels.Arrays(
+            *(
+                parts[name].numpy() if name in parts else absent[1 if name.endswith("_bias") else 2]
+                for name in self.kernels.Arrays._fields
+            )
+        )
+
+    def _space_for(self, rows: int, vocabulary: int) -> Space:
+        """Room for so many rows; more than is needed does no harm."""
+        if self._space is None or len(self._space.attention) < rows:
+            row, table = (rows, vocabulary), (vocabulary, vocabulary)
+            projected = (len(self.parts[0].key), vocabulary)
+            shapes = (row, row, row, table, projected, projected, vocabulary, self.kernels.LANES)
+            self._space = self.kernels.Space(*(np.ones(shape, self.real) for shape in shapes))
+        return self._space

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional
 
-from topicscope.model.parts import ModelConfig, Objective
+from topicscope.model.architecture import Objective
+from topicscope.model.one_layer import ModelConfig
 from topicscope.model.weights import Parts
 
 

@@ -1,4 +1,4 @@
-"""The numbers of E models side by side: trained parts in flat blocks, frozen parts apart.
+"""The numbers of E models side by side, trained parts in flat blocks and frozen parts apart; and their losses.
 
 Parts that are always trained together lie in one block of shape (E, numbers), so that the optimiser makes one pass over
 it; `parts` are views into the blocks. Gradients lie beside the weights, so that one call takes the norms of both.
@@ -8,41 +8,18 @@ A single model is an ensemble of one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import Stream, generator
-from topicscope.model.parts import PARTS, ModelConfig
-from topicscope.world import Masking, TopicModel
+from topicscope.model.architecture import Architecture, Arrays, Loss, Objective
+from topicscope.world import Batch, Masking, TopicModel
 
 Parts = Mapping[str, Tensor]
-
-
-def initial(config: ModelConfig, vocabulary: int, seed: int) -> dict[str, Float[np.ndarray, ...]]:
-    """Initial values of the trained parts. Each part has its own random stream: freezing one changes no other.
-
-    Args:
-        config: Says which parts are trained, and from which scale they start.
-        vocabulary: V.
-        seed: Seed of the random streams.
-
-    Returns:
-        Arrays by the name of the part.
-
-    Example:
-        >>> start = initial(ModelConfig(init_scale=0.0), vocabulary=3, seed=0)
-        >>> sorted(start), float(abs(start["value"]).max())
-        (['key', 'prediction_bias', 'query', 'value'], 0.0)
-    """
-    values, scale = {}, config.start_scale(vocabulary)
-    for name, shape in config.trained_shapes(vocabulary).items():
-        rng = generator(seed, Stream.INITIAL_WEIGHTS, PARTS.index(name))
-        values[name] = np.zeros(shape) if name.endswith("_bias") else scale * rng.standard_normal(shape)
-    return values
 
 
 class Weights:
@@ -66,8 +43,8 @@ class Weights:
 
     def __init__(
         self,
-        members: Sequence[Mapping[str, Float[np.ndarray, ...]]],
-        frozen: Mapping[str, Float[np.ndarray, ...]],
+        members: Sequence[Arrays],
+        frozen: Arrays,
         groups: Sequence[Sequence[str]] | None = None,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
@@ -89,13 +66,13 @@ class Weights:
             for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
                 self.pairs[name] = pair
                 self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
-        self.trained = tuple(name for name in PARTS if name in self.parts)
+        self.trained = tuple(shapes)
         self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 
     @classmethod
     def from_config(
         cls,
-        config: ModelConfig,
+        config: Architecture,
         topic_model: TopicModel,
         masking: Masking,
         seed: int = 0,
@@ -105,9 +82,85 @@ class Weights:
     ) -> Weights:
         """One freshly initialised model."""
         config.check(topic_model, masking)
-        values, frozen = initial(config, topic_model.vocabulary, seed), config.frozen(topic_model, masking)
+        values, frozen = config.initial(topic_model.vocabulary, seed), config.frozen(topic_model, masking)
         return cls([values], frozen, dtype=dtype, device=device)
+
+    def with_parts(self, parts: Parts) -> Weights:
+        """The same with other tensors for some parts, for autograd."""
+        other = copy(self)
+        other.parts = self.parts | dict(parts)
+        return other
 
     def member(self, index: int) -> dict[str, Tensor]:
         """All parts of one model without the leading axis; trained parts are views."""
         return {name: part[index if name in self.trained else 0] for name, part in self.parts.items()}
+
+
+def rows_loss(
+    loss: Loss, output: Float[Tensor, "E R V"], batch: Batch
+) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
+    """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
+
+    Overwrites `output`.
+    """
+    models, _, vocabulary = output.shape
+    if loss == "cross-entropy":
+        output = output.log_softmax(-1)
+        wanted = output.view(-1).index_select(0, batch.target)
+        value = -(wanted * batch.target_weight).view(models, -1).sum(1)
+        slope = output.exp_().mul_(batch.row_weight)
+        slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
+        return value, slope
+    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
+    wanted = output.view(-1).index_select(0, batch.target)
+    slope = output * batch.row_weight
+    # sum_w y_w |f - e_w|^2 = (sum_w y_w) |f|^2 - 2 sum_w y_w f_w + sum_w y_w
+    value = (slope * output).sum((1, 2)) + (batch.target_weight * (1 - 2 * wanted)).view(models, -1).sum(1)
+    slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
+    return value.mul_(scale), slope.mul_(2 * scale)
+
+
+@torch.inference_mode()
+def loss_of(model: Architecture, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
+    return rows_loss(objective.loss, model.outputs(weights, batch), batch)[0]
+
+
+@torch.inference_mode()
+def losses_of_documents(
+    model: Architecture, weights: Weights, objective: Objective, batch: Batch
+) -> Float[Tensor, " B"]:
+    documents, vocabulary = batch.context.shape[1:]
+    output = model.outputs(weights, batch)[0]
+    row = batch.target // vocabulary
+    if objective.loss == "cross-entropy":
+        cost = -output.log_softmax(-1).view(-1)[batch.target]
+    else:
+        cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
+    cost = cost * objective.scale(vocabulary)
+    total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
+    return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
+
+
+@torch.inference_mode()
+def penalise(weights: Weights, penalties: Mapping[str, float], wanted: Collection[str]) -> None:
+    """Add the gradient of the L2 penalty."""
+    for part, rate in penalties.items():
+        if part in wanted:
+            weights.gradients[part].add_(weights.parts[part], alpha=2 * rate)
+
+
+def gradient_by_autograd(
+    model: Architecture, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None
+) -> Float[Tensor, " E"]:
+    """For architectures without a gradient of their own."""
+    names = [name for name in weights.trained if wanted is None or name in wanted]
+    with torch.enable_grad():
+        traced = weights.with_parts({name: weights.parts[name].detach().requires_grad_() for name in names})
+        output = model.outputs(traced, batch)
+        with torch.no_grad():
+            value, slope = rows_loss(objective.loss, output.clone(), batch)
+        gradients = torch.autograd.grad(output, [traced.parts[name] for name in names], slope)
+    for name, gradient in zip(names, gradients, strict=True):
+        weights.gradients[name].copy_(gradient)
+    penalise(weights, objective.penalties(weights.trained), names)
+    return value

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from topicscope.pages.matrices import MATRIX_COLOURS
-from topicscope.pages.panels import Circles, Heat, Lines, Map, Points, Series
-from topicscope.pages.parts import Figure
+from topicscope.pages.panels import MATRIX_COLOURS, Circles, Figure, Heat, Lines, Map, Points, Series
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
@@ -47,7 +45,6 @@ def pen_key(series: Series) -> str:
 
 
 def groups(panel: Lines | Points) -> dict[str, Series]:
-    """The first curve of each group: what the legend shows."""
     first: dict[str, Series] = {}
     for series in panel.series:
         first.setdefault(pen_key(series), series)
@@ -128,7 +125,6 @@ SMALLEST_CIRCLE = 8.0
 
 
 def diameters(circles: Circles) -> list[float]:
-    """Areas are in proportion to the sizes, but a small circle can still be seen."""
     largest = max(circles.sizes, default=0.0) or 1.0
     diameter = LARGEST_CIRCLE if circles.diameter is None else circles.diameter
     return [max(SMALLEST_CIRCLE, diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]

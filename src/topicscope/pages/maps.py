@@ -8,8 +8,7 @@ from typing import Any
 
 from topicscope.ground import read_about
 from topicscope.measure import NOT_COVERED, PHASE_MEANINGS, PHASES
-from topicscope.pages.panels import Map
-from topicscope.pages.parts import Figure, PointMap, Section, TableData
+from topicscope.pages.panels import Figure, Map, PointMap, Section, TableData
 from topicscope.sweeps import KINDS, Axes as Axes, Row as Row, Sweep
 
 PHASE_COLOURS: dict[str, str] = dict(
@@ -28,7 +27,6 @@ MOST_ROWS = 40  # points that a table shows one by one; of more it shows how man
 
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
-    """One section: the map of the main measure, and a table of the points or of their phases."""
     axes, measures = sweep.grid.axes, sweep.main_measures
     main = measures[:1] if axes else []
     figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
@@ -45,21 +43,6 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
 
 
 def point_map(sweep: Sweep) -> PointMap:
-    """All points of a sweep as data for a map whose measure and axes the reader chooses.
-
-    Args:
-        sweep: The sweep, finished or not.
-
-    Returns:
-        The points, with the colours and meanings of phases.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from topicscope.sweeps import build_grid
-        >>> sweep = Sweep.of(build_grid({"axes": {"optimizer.lr": [0.01, 0.1]}}), Path("no/such/folder"))
-        >>> [(row["optimizer.lr"], row["state"]) for row in point_map(sweep).rows]  # nothing has been run yet
-        [(0.01, 'missing'), (0.1, 'missing')]
-    """
     return PointMap(
         sweep.grid.axes,
         sweep.rows,
@@ -81,27 +64,7 @@ def map_figure(
     across: str = "",
     up: str = "",
 ) -> Figure:
-    """A measure over two axes of a sweep, one panel per value of the others; seeds are averaged.
-
-    Args:
-        rows: One dictionary per point: its values on the axes, and its measures (`sweep.rows`).
-        axes: Of each axis its values (`sweep.grid.axes`).
-        measure: Name of the measure, such as 'dev_loss' or 'phase'.
-        name: Name of the figure's files.
-        title: Title of the figure.
-        log: A logarithmic colour scale.
-        across: Axis to the right; default: one of the two longest.
-        up: Axis upwards; '-': none.
-
-    Returns:
-        The figure; of words, such as phases, a cell shows the most frequent one.
-
-    Example:
-        >>> rows = [{"lr": lr, "seed": seed, "loss": 10 * lr + seed} for lr in (0.1, 0.2) for seed in (0, 1)]
-        >>> panel = map_figure(rows, {"lr": [0.1, 0.2], "seed": [0, 1]}, "loss", "map", "Loss").panels[0]
-        >>> panel.x, panel.z  # means over two seeds
-        (['0.1', '0.2'], [[1.5, 2.5]])
-    """
+    """A measure over two axes of a sweep, one panel per value of the others; seeds are averaged."""
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = words_of(rows, measure)
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
@@ -134,7 +97,6 @@ def map_figure(
 
 
 def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
-    """The words that a measure takes, with their colours; None where it is a number."""
     values = [row[measure] for row in rows if row.get(measure) is not None]
     if measure in WORDS or not any(isinstance(value, str | bool) for value in values):
         return WORDS.get(measure)
@@ -161,44 +123,16 @@ def middle(values: list[Any], words: dict[str, str] | None) -> float | None:
 
 
 def last(axis: str) -> str:
-    """The short name of an axis: 'lr' for 'optimizer.lr'."""
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 
 def tick(value: Any) -> str:
-    """A value of an axis as text for figures, with three digits.
-
-    Args:
-        value: A number, a word, or None.
-
-    Returns:
-        The text; empty for None.
-
-    Example:
-        >>> tick(0.123456), tick("adam"), tick(None)
-        ('0.123', 'adam', '')
-    """
+    """A value of an axis as text for figures, with three digits."""
     return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
-    """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them.
-
-    Args:
-        rows: One dictionary per point (`sweep.rows`).
-        axes: Of each axis its values (`sweep.grid.axes`).
-        across: Axis to the right; default: one of the two longest.
-        up: Axis upwards; '-': none.
-
-    Returns:
-        One row per panel, one column per phase.
-
-    Example:
-        >>> phases = {0.01: "two-stage", 0.1: "two-stage", 1.0: "diverged"}
-        >>> table = phase_table([{"lr": lr, "phase": name} for lr, name in phases.items()], {"lr": list(phases)})
-        >>> {phase: count for phase, count in zip(table.columns, table.rows[0]) if count != "0"}
-        {'two-stage': '2', 'diverged': '1'}
-    """
+    """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them."""
     _, _, rest = layout(axes, across, up)
     lines = []
     for facet in itertools.product(*(axes[axis] for axis in rest)):

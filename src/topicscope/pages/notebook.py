@@ -15,10 +15,8 @@ from plotly.offline import get_plotlyjs
 
 from topicscope.ground import InputError, Result
 from topicscope.pages.builders import points_of
-from topicscope.pages.page import environment, judged_of, with_anchors
-from topicscope.pages.parts import Section
-from topicscope.pages.scripts import bundled, source
-from topicscope.pages.sweep_page import curves_of_rows, map_parts
+from topicscope.pages.page import bundled, curves_of_rows, environment, judged_of, map_parts, source, with_anchors
+from topicscope.pages.panels import Section
 
 Answer = Callable[[str, Mapping[str, Any]], Any]
 """From the name of a question and its details: what the view gets, as JSON has it."""
@@ -42,17 +40,7 @@ def library() -> Library:
 
 
 class NotebookView(anywidget.AnyWidget):
-    """A widget that shows a result in a notebook: HTML of the project's templates, made interactive by notebook.js.
-
-    Args:
-        view: What the HTML is: 'sections' of a result, the map of a 'sweep', or 'theory' under sliders.
-        html: The HTML, from the templates.
-        answer: Called as answer(question, details) when the view asks for more, such as curves; None: it asks nothing.
-        styles: More style sheets, as text.
-
-    Example:
-        See `notebook_view`.
-    """
+    """A widget that shows a result in a notebook: HTML of the project's templates, made interactive by notebook.js."""
 
     _esm = f"{bundled('notebook.js')}\nexport default {{ render }};"
     view = traitlets.Unicode().tag(sync=True)
@@ -80,23 +68,7 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
 
 
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
-    """What a notebook shows of a result: its sections as on its page, or of a sweep the map of its points.
-
-    Args:
-        result: Any result.
-        sections: Its figures and tables, from `topicscope.pages.sections`.
-
-    Returns:
-        The widget; a cell that ends with it shows it.
-
-    Example:
-        >>> from topicscope.pages import sections
-        >>> from topicscope.theory import Setting, theorem2
-        >>> theorem = theorem2(Setting.of(4, 3))
-        >>> view = notebook_view(theorem, sections(theorem))
-        >>> view.view, "Numbers of Theorem 2" in view.html
-        ('sections', True)
-    """
+    """What a notebook shows of a result: its sections as on its page, or of a sweep the map of its points."""
     template = environment().get_template("widget.html.jinja")
     points = points_of(result)
     if points is None:

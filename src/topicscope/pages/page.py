@@ -1,31 +1,74 @@
-"""A report: one HTML file with all sections, which opens from disk and needs no network, and the figures as files.
-
-write_report(Path("runs/demo"), "A run", "What was run, and where.", [Section("Loss", figures=[...]), ...])
-"""
+"""Reports as HTML that opens from disk: pages of sections, the page of a sweep, and static HTML for notebooks."""
 
 import base64
 import io
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from topicscope.ground import write
-from topicscope.pages.layout import Pen, groups, pens
-from topicscope.pages.panels import Circles, Heat, Lines, Map, Panel, Points
-from topicscope.pages.parts import Figure, Section, TableData, counted
-from topicscope.pages.pictures import canvas, draw_figure, write_csv
-from topicscope.pages.plotly_circles import circles_spec
-from topicscope.pages.plotly_curves import lines_spec, points_spec
-from topicscope.pages.plotly_maps import heat_spec, map_spec
-from topicscope.pages.plotly_parts import Spec
-from topicscope.pages.scripts import bundled, source
+from topicscope.pages.drawing import canvas, draw_figure, write_csv
+from topicscope.pages.layout import PALETTE, Pen, groups, pens
+from topicscope.pages.panels import (
+    MATRIX_COLOURS,
+    NORM_CURVES,
+    Circles,
+    Figure,
+    Heat,
+    Lines,
+    Map,
+    Panel,
+    PointMap,
+    Points,
+    Section,
+    TableData,
+    counted,
+)
+from topicscope.pages.plotly_specs import Spec, circles_spec, heat_spec, lines_spec, map_spec, points_spec
+
+STATIC = Path(__file__).parent / "static"
+IMPORT = re.compile(r'^import \{ ([^}]*) \} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export const (\w+)", re.MULTILINE)
+
+
+@cache
+def bundled(name: str) -> str:
+    """A module and all that it imports as one script: each a function of its own, in the order in which they need
+    each other.
+    """
+    order: list[str] = []
+
+    def visit(module: str) -> None:
+        for _, needed in IMPORT.findall(source(module)):
+            if needed not in order:
+                visit(needed)
+        order.append(module)
+
+    visit(name)
+    return "\n".join(wrapped(module) for module in order)
+
+
+def wrapped(module: str) -> str:
+    text = source(module)
+    names = ", ".join(EXPORT.findall(text))
+    body = EXPORT.sub(r"const \1", IMPORT.sub("", text)).strip()
+    made = f"const {{ {names} }} = " if names else ""
+    given = f"\nreturn {{ {names} }};" if names else ""
+    return f"{made}(() => {{\n{body}{given}\n}})();"
+
+
+@cache
+def source(module: str) -> str:
+    return (STATIC / module).read_text()
+
 
 NARROW = 3  # columns from which on panels of the page are too narrow for legends of their own
 THUMBNAIL = (192, 112)  # pixels, at most: shown at half of it, for fine screens
@@ -39,25 +82,7 @@ Judged = tuple[str, Section, list[str]]
 def write_report(
     folder: Path, title: str, intro: str, sections: list[Section], drawn: Collection[str] = frozenset()
 ) -> None:
-    """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV.
-
-    Args:
-        folder: Folder of the page; it is made where it is missing.
-        title: Title of the page.
-        intro: First paragraphs; blank lines part them.
-        sections: The sections, in order.
-        drawn: Titles of sections whose figures are there already and are not drawn again.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.pages import Lines, Series
-        >>> panel = Lines("loss", [Series("dev", [0, 100], [2.0, 1.0])])
-        >>> section = Section("Loss", figures=[Figure("loss", "Loss", "Loss by step.", [panel])])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_report(Path(folder), "A run", "What was run.", [section])
-        ...     sorted(path.name for path in Path(folder).rglob("*.*"))
-        ['loss-1.csv', 'loss.png', 'loss.svg', 'report.html']
-    """
+    """Write report.html and, under figures/, every figure of the sections as PNG, SVG and CSV."""
     folder.mkdir(parents=True, exist_ok=True)
     for figure in (figure for section in sections if section.title not in drawn for figure in section.figures):
         draw_figure(figure, folder / "figures")
@@ -71,46 +96,13 @@ def write_page(path: Path, title: str, intro: str, sections: list[Section]) -> N
 
 
 def page_html(title: str, intro: str, sections: list[Section], pictures: Path | None = None) -> str:
-    """A report as one HTML page, which opens from disk and needs no network.
-
-    Args:
-        title: Title of the page.
-        intro: First paragraphs; blank lines part them.
-        sections: The sections, in order.
-        pictures: Folder of drawn figures (PNG), for small pictures beside verdicts; None: without them.
-
-    Returns:
-        The page, scripts included; text such as titles is escaped.
-
-    Example:
-        >>> from topicscope.pages import TableData
-        >>> table = TableData("Losses", ["step", "loss"], [["0", "2.0"], ["100", "1.0"]])
-        >>> page = page_html("A run", "What was run.", [Section("Loss", tables=[table])])
-        >>> [line.strip() for line in page.splitlines() if "<h1" in line or "<caption>" in line]
-        ['<h1>A run</h1>', '<caption><span>Losses</span></caption>']
-    """
     placed = with_anchors(sections)
     summary, judged = judged_of(placed, pictures)
     return html_of("page.html.jinja", title, intro, sections=placed, judged=judged, summary=summary)
 
 
 def sections_html(sections: list[Section], start: str = "", pictures: Path | None = None) -> str:
-    """Sections as a piece of HTML, with their verdicts, for a page that has the scripts already.
-
-    Args:
-        sections: The sections, in order.
-        start: What all ids begin with, so that several pieces fit into one page.
-        pictures: As in `page_html`.
-
-    Returns:
-        The piece of HTML; text is escaped.
-
-    Example:
-        >>> from topicscope.pages import Section
-        >>> piece = sections_html([Section("Is a < b?", "What was run.")], start="run-")
-        >>> [line.strip() for line in piece.splitlines() if "<h2" in line or "<p " in line]
-        ['<h2 id="run-section-Is-a-b-heading">Is a &lt; b?</h2>', '<p class="prose">What was run.</p>']
-    """
+    """Sections as a piece of HTML, with their verdicts, for a page that has the scripts already."""
     template: Any = environment().get_template("sections.html.jinja").module
     placed = [(f"{start}{anchor}", section) for anchor, section in with_anchors(sections)]
     table = template.verdict_table(*judged_of(placed, pictures)) if any(section.verdict for section in sections) else ""
@@ -132,7 +124,6 @@ def judged_of(placed: list[tuple[str, Section]], pictures: Path | None = None) -
 
 
 def html_of(template: str, title: str, intro: str, **parts: Any) -> str:
-    """A page of any template, with plotly inside."""
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
     page = environment().get_template(template)
     return page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts)
@@ -160,22 +151,7 @@ def _small(path: Path, _written: int) -> str:
 
 
 def notebook_html(summary: list[str], sections: list[Section]) -> str:
-    """A result as static HTML, for notebooks without widgets: sentences, the first figure as a PNG, the first table.
-
-    Args:
-        summary: The sentences, `result.summary()`.
-        sections: Its figures and tables.
-
-    Returns:
-        The HTML; text is escaped, and of a long table the first rows are shown.
-
-    Example:
-        >>> from topicscope.pages import TableData
-        >>> table = TableData("Losses", ["step", "loss"], [["0", "2.0"], ["100", "1.0"]])
-        >>> html = notebook_html(["The loss is < 2 at the end."], [Section("Loss", tables=[table])])
-        >>> [line for line in html.splitlines() if line.startswith(("<p>", "<caption>"))]
-        ['<p>The loss is &lt; 2 at the end.</p>', '<caption>Losses</caption>']
-    """
+    """A result as static HTML, for notebooks without widgets: sentences, the first figure as a PNG, the first table."""
     figure = next((figure for section in sections for figure in section.figures), None)
     table = next((table for section in sections for table in section.tables), None)
     picture = "" if figure is None else base64.b64encode(canvas(figure)._repr_png_()).decode()
@@ -225,7 +201,6 @@ def script_json(value: Any) -> Markup:
 
 
 def numeric_columns(table: TableData) -> list[bool]:
-    """Which columns hold numbers only, and stand to the right."""
     if not table.rows:
         return [False] * len(table.columns)
     return [all(NUMBER.fullmatch(cell.strip()) for cell in cells) for cells in zip(*table.rows, strict=True)]
@@ -238,7 +213,6 @@ def duration(seconds: float | None) -> str:
 
 
 def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
-    """What plotly draws on the page."""
     match panel:
         case Heat():
             return heat_spec(panel)
@@ -269,3 +243,106 @@ def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str,
         return []
     dashes = ("", "6 4", "2 4", "9 4 2 4")
     return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names]
+
+
+CURVE_POINTS = 100
+MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs in their folders only
+MOST_ANSWERED = 50  # points whose curves one question brings
+
+Curves = Mapping[str, np.ndarray]
+
+
+def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
+    """Write the page of a sweep: a map of any measure over any two axes, curves of clicked points, and failures."""
+    parts = map_parts(points, packed(curves, tuple(points.curve_panels.values())))
+    write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
+
+
+def kept_map_html(
+    title: str, intro: str, points: PointMap, curves: dict[str, dict[str, str]], chosen: Mapping[str, Any]
+) -> str:
+    """The map of a sweep as one page to keep, as the reader has it on the screen."""
+    return html_of("sweep.html.jinja", title, intro, **map_parts(points, curves, chosen))
+
+
+def map_html(points: PointMap, chosen: Mapping[str, Any] | None = None) -> str:
+    """The map of a sweep as a piece of HTML, for a page that has its script; curves come when they are asked for."""
+    return environment().get_template("points.html.jinja").render(**map_parts(points, None, chosen))
+
+
+def map_parts(
+    points: PointMap, curves: dict[str, dict[str, str]] | None, chosen: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What the template takes: all numbers by their places on the axes, and the failures."""
+    axes, rows = points.axes, points.rows
+    known = {"point", "state", "error", *axes}
+    measures = list(
+        dict.fromkeys(key for row in rows for key, value in row.items() if key not in known and value is not None)
+    )
+    values = {name: [row[name] for row in rows if row.get(name) is not None] for name in [*measures, "state"]}
+    words = {
+        name: word_colours(found, points.colours.get(name))
+        for name, found in values.items()
+        if any(isinstance(value, str | bool) for value in found)
+    }
+    measures.sort(key=lambda name: (name != points.first, name in words))  # words last
+    places = {name: {json.dumps(value): i for i, value in enumerate(steps)} for name, steps in axes.items()}
+    data = {
+        "axes": axes,
+        "measures": [*measures, "state"],
+        "words": words,
+        "meanings": {name: dict(meanings) for name, meanings in points.meanings.items()},
+        "chosen": None if chosen is None else dict(chosen),
+        "palette": PALETTE,
+        "curveNames": {metric: [name, MATRIX_COLOURS[name]] for metric, name in NORM_CURVES.items()},
+        "curvePanels": dict(points.curve_panels),
+        "curves": curves,
+        "rows": [
+            {
+                "point": row["point"],
+                "state": row["state"],
+                "error": row.get("error"),
+                "at": [places[name][json.dumps(row[name])] for name in axes],
+                "measures": {name: row[name] for name in [*measures, "state"] if row.get(name) is not None},
+            }
+            for row in rows
+        ],
+    }
+    failures = [
+        (row["point"], ", ".join(f"{name}={row[name]}" for name in axes), row.get("error"))
+        for row in rows
+        if row["state"] == "failed"
+    ]
+    return {"data": data, "failures": failures}
+
+
+def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
+    if given is None:
+        given = {word: PALETTE[i % len(PALETTE)] for i, word in enumerate(dict.fromkeys(map(str, values)))}
+    return [{"name": name, "colour": colour} for name, colour in given.items()]
+
+
+def curves_of_rows(
+    points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]
+) -> dict[str, dict[str, str]]:
+    """The curves of some points of a sweep, packed for a map that asks for them."""
+    numbers = [number for number in rows[:MOST_ANSWERED] if 0 <= number < len(points.rows)]
+    return packed(map(curves_of, numbers), tuple(points.curve_panels.values()), numbers)
+
+
+def packed(
+    curves: Iterable[Curves], starts: tuple[str, ...], numbers: Sequence[int] | None = None
+) -> dict[str, dict[str, str]]:
+    """Curves for a page: float32 in base64, a tenth of what the digits would take."""
+    texts: dict[str, dict[str, str]] = {}
+    size = 0
+    for number, of_point in enumerate(curves) if numbers is None else zip(numbers, curves, strict=True):
+        if size > MOST_CURVES:
+            break
+        wanted = {name: values for name, values in of_point.items() if name == "step" or name.startswith(starts)}
+        for name, values in wanted.items():
+            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round()
+            text = base64.b64encode(np.asarray(values)[np.unique(spread.astype(int))].astype("<f4").tobytes()).decode()
+            texts.setdefault(str(number), {})[name] = text
+            size += len(text)
+    return texts

@@ -1,8 +1,9 @@
-"""Panels as data: heat maps, curves, points, maps and circles. `topicscope.pages` draws them."""
+"""What a report is made of, as data: panels, figures, tables, judgements, texts and sections."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass
@@ -10,161 +11,80 @@ class Heat:
     """A matrix as a heat map.
 
     With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first.
-
-    Attributes:
-        title: Title of the panel.
-        z: Rows of numbers: z[row][column]. The first row is at the top, unless `y` is given.
-        x_label: Label of the columns.
-        y_label: Label of the rows.
-        topics: Number of topics, where the axes are words.
-        words_per_topic: Number of words in each topic.
-        x: Positions of the columns, where they are numbers.
-        y: Positions of the rows, where they are numbers.
-        log: Both axes are logarithmic.
-        low: Lower end of the colour scale; None: from the data.
-        high: Upper end of the colour scale; None: from the data.
-        marks: x, y and label of places that are drawn as stars.
-        references: x, y and label of places to compare with, drawn as rings.
-        contours: About how many lines of equal value are drawn.
-        z_label: Label of the colour scale.
-        labels: Names of rows and columns alike, where they are words with names.
-        shown_in: The `map` of texts that show the links of a cell.
-        kind: 'heat'.
-
-    Example:
-        >>> from topicscope.pages import csv_of
-        >>> loss = [[0.9, 0.7], [0.8, 0.6]]  # rows go with y, columns with x
-        >>> print(csv_of(Heat("loss", loss, "beta", "alpha", x=[1.0, 10.0], y=[0.1, 1.0], log=True)), end="")
-        x,y,value
-        1.0,0.1,0.9
-        10.0,0.1,0.7
-        1.0,1.0,0.8
-        10.0,1.0,0.6
     """
 
     title: str
-    z: list[list[float]]
+    z: list[list[float]]  # rows of numbers: z[row][column]. The first row is at the top, unless `y` is given
     x_label: str = ""
     y_label: str = ""
-    topics: int | None = None
+    topics: int | None = None  # number of topics, where the axes are words
     words_per_topic: int | None = None
-    x: list[float] | None = None
-    y: list[float] | None = None
+    x: list[float] | None = None  # positions of the columns, where they are numbers
+    y: list[float] | None = None  # positions of the rows, where they are numbers
     log: bool = False
-    low: float | None = None
-    high: float | None = None
+    low: float | None = None  # lower end of the colour scale; None: from the data
+    high: float | None = None  # upper end of the colour scale; None: from the data
+    # x, y and label of the places that are drawn as stars
     marks: list[tuple[float, float, str]] = field(default_factory=list)
+    # x, y and label of places to compare with, drawn as rings
     references: list[tuple[float, float, str]] = field(default_factory=list)
-    contours: int = 0
+    contours: int = 0  # about how many lines of equal value are drawn
     z_label: str = ""
-    labels: list[str] | None = None
-    shown_in: str = ""
+    labels: list[str] | None = None  # names of rows and columns alike, where they are words with names
+    shown_in: str = ""  # the `map` of texts that show the links of a cell
     kind: Literal["heat"] = "heat"
 
 
 @dataclass
 class Series:
-    """One curve of a panel, with or without an interval around it.
+    """One curve of a panel, with or without an interval around it."""
 
-    Attributes:
-        name: What the legend calls it.
-        x: Where the values stand, such as steps (n numbers).
-        y: The values (n numbers).
-        low: Lower ends of the interval at each x (n numbers); None: no interval is drawn.
-        high: Upper ends of the interval (n numbers).
-        group: Curves of one group share a colour; None: a colour of its own.
-        markers: Draw a marker at each place.
-        thin: A faint curve behind the others.
-
-    Example:
-        >>> loss = Series("seed 0", x=[0, 100], y=[2.0, 1.0], low=[1.9, 0.8], high=[2.1, 1.2])
-        >>> from topicscope.pages import csv_of
-        >>> print(csv_of(Lines("dev loss", [loss], x_label="step")), end="")
-        series,x,y,low,high
-        seed 0,0,2.0,1.9,2.1
-        seed 0,100,1.0,0.8,1.2
-    """
-
-    name: str
-    x: list[float]
+    name: str  # what the legend calls it
+    x: list[float]  # where the values stand, such as steps (n numbers)
     y: list[float]
-    low: list[float] | None = None
-    high: list[float] | None = None
-    group: str | None = None
+    low: list[float] | None = None  # lower ends of the interval at each x (n numbers); None: no interval is drawn
+    high: list[float] | None = None  # upper ends of the interval (n numbers)
+    group: str | None = None  # curves of one group share a colour; None: a colour of its own
     markers: bool = False
-    thin: bool = False
+    thin: bool = False  # a faint curve behind the others
 
 
 def banded(
-    name: str, points: Sequence[tuple[float, float, tuple[float, float] | None]], group: str | None = None
+    name: str,
+    points: Iterable[tuple[float, float | None, tuple[float, float] | None]],
+    group: str | None = None,
+    *,
+    markers: bool = True,
 ) -> Series:
-    """A curve of (x, y, interval), with markers. Where there is no interval, both of its ends are y."""
-    ends = [interval or (y, y) for _, y, interval in points]
-    xs, ys = [x for x, _, _ in points], [y for _, y, _ in points]
-    return Series(name, xs, ys, [low for low, _ in ends], [high for _, high in ends], group, markers=True)
+    """A curve of (x, y, interval). Points without y are left out; without an interval, both of its ends are y."""
+    known = [(x, y, interval or (y, y)) for x, y, interval in points if y is not None]
+    low, high = ([interval[end] for _, _, interval in known] for end in (0, 1))
+    return Series(name, [x for x, _, _ in known], [y for _, y, _ in known], low, high, group, markers)
 
 
 @dataclass
 class Lines:
-    """Curves in one panel.
-
-    Attributes:
-        title: Title of the panel.
-        series: The curves.
-        x_label: Label of the x axis.
-        y_label: Label of the y axis.
-        log_x: A logarithmic x axis.
-        log_y: A logarithmic y axis.
-        bands: Shaded stretches of the x axis: where each begins, where it ends, its label.
-        levels: Horizontal lines: the y of each, and its label.
-        kind: 'lines'.
-
-    Example:
-        >>> from topicscope.pages import Figure
-        >>> from topicscope.pages import canvas
-        >>> panel = Lines("loss", [Series("dev", [0, 100], [2.0, 1.0])], "step", "loss", levels=[(0.5, "floor")])
-        >>> axes = canvas(Figure("loss", "Loss", "Loss by step.", [panel])).axes[0]  # what matplotlib draws
-        >>> [[float(y) for y in line.get_ydata()] for line in axes.get_lines()]  # the curve, and the level
-        [[2.0, 1.0], [0.5, 0.5]]
-    """
-
     title: str
     series: list[Series]
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False
     log_y: bool = False
+    # shaded stretches of the x axis: where each begins, where it ends, its label
     bands: list[tuple[float, float, str]] = field(default_factory=list)
-    levels: list[tuple[float, str]] = field(default_factory=list)
+    levels: list[tuple[float, str]] = field(default_factory=list)  # horizontal lines: the y of each, and its label
     kind: Literal["lines"] = "lines"
 
 
 @dataclass
 class Points:
-    """Numbers with intervals by category: for each category and series a mean, and an interval around it.
-
-    Attributes:
-        title: Title of the panel.
-        categories: Names of the categories, from left to right.
-        series: One per kind of number; its x are places in `categories`, from 0.
-        y_label: Label of the y axis.
-        levels: Horizontal lines: the y of each, and its label.
-        kind: 'points'.
-
-    Example:
-        >>> from topicscope.pages import csv_of
-        >>> cosine = Series("same topic", x=[0, 1], y=[0.3, 0.2], low=[0.2, 0.1], high=[0.4, 0.3])
-        >>> print(csv_of(Points("cosine", ["bert", "gpt2"], [cosine])), end="")
-        series,x,y,low,high
-        same topic,bert,0.3,0.2,0.4
-        same topic,gpt2,0.2,0.1,0.3
-    """
+    """Numbers with intervals by category: for each category and series a mean, and an interval around it."""
 
     title: str
-    categories: list[str]
-    series: list[Series]
+    categories: list[str]  # names of the categories, from left to right
+    series: list[Series]  # one per kind of number; its x are places in `categories`, from 0
     y_label: str = ""
-    levels: list[tuple[float, str]] = field(default_factory=list)
+    levels: list[tuple[float, str]] = field(default_factory=list)  # horizontal lines: the y of each, and its label
     kind: Literal["points"] = "points"
 
 
@@ -173,91 +93,186 @@ class Map:
     """A measure over two axes of a sweep, one cell per pair of values; the first row is at the bottom.
 
     With `names` the cells are words, and z holds the place of each word in `names`, from 0.
-
-    Attributes:
-        title: Title of the panel.
-        z: One row per name in `y`, one number per name in `x`; None: nothing to show.
-        x: Names of the columns.
-        y: Names of the rows.
-        x_label: Label of the x axis.
-        y_label: Label of the y axis.
-        names: Where cells are words: each word and its colour.
-        low: Lower end of the colour scale; None: from the data.
-        high: Upper end of the colour scale.
-        log: A logarithmic colour scale.
-        marks: Cells with a cross: column and row, from 0.
-        kind: 'map'.
-
-    Example:
-        >>> from topicscope.pages import csv_of
-        >>> phases = {"two-stage": "#0072B2", "at once": "#E69F00"}
-        >>> phase = Map("phase", [[0.0, 1.0, None]], x=["0.001", "0.01", "0.1"], y=["seed 0"], names=phases)
-        >>> print(csv_of(phase), end="")  # the third point has not been run
-        x,y,value
-        0.001,seed 0,two-stage
-        0.01,seed 0,at once
-        0.1,seed 0,
     """
 
     title: str
-    z: list[list[float | None]]
+    z: list[list[float | None]]  # one row per name in `y`, one number per name in `x`; None: nothing to show
     x: list[str]
     y: list[str]
     x_label: str = ""
     y_label: str = ""
-    names: dict[str, str] | None = None
-    low: float | None = None
-    high: float | None = None
-    log: bool = False
-    marks: list[tuple[int, int]] = field(default_factory=list)
+    names: dict[str, str] | None = None  # where cells are words: each word and its colour
+    low: float | None = None  # lower end of the colour scale; None: from the data
+    high: float | None = None  # upper end of the colour scale
+    log: bool = False  # a logarithmic colour scale
+    marks: list[tuple[int, int]] = field(default_factory=list)  # cells with a cross: column and row, from 0
     kind: Literal["map"] = "map"
 
 
 @dataclass
 class Circles:
-    """Circles in a plane, such as topics: near ones are alike. The axes have no unit.
-
-    Attributes:
-        title: Title of the panel.
-        x: How far to the right each circle stands.
-        y: How far up it stands.
-        sizes: Areas, relative to the largest.
-        values: Numbers that are shown as colours.
-        names: What is written in the circles.
-        texts: Of each circle the lines that are shown when the reader points at it.
-        x_label: Label of the x axis.
-        y_label: Label of the y axis.
-        value_label: Label of the colours.
-        details: Of each circle a list of (name, number as text), shown when the reader clicks it.
-        colours: Of each circle, in place of those of `values`; None: by `values`.
-        diameter: Diameter of the largest circle, in pixels; None: large enough for a name.
-        ends: Left, right, bottom and top end of the axes; None: from the data.
-        kind: 'circles'.
-
-    Example:
-        >>> from topicscope.pages import csv_of
-        >>> share, coherence, words = [0.6, 0.4], [0.5, 0.2], [["frog toad"], ["opera violin"]]
-        >>> print(csv_of(Circles("topics", [0.5, -0.5], [0.0, 0.0], share, coherence, ["0", "1"], words)), end="")
-        name,x,y,size,value,text
-        0,0.5,0.0,0.6,0.5,frog toad
-        1,-0.5,0.0,0.4,0.2,opera violin
-    """
+    """Circles in a plane, such as topics: near ones are alike. The axes have no unit."""
 
     title: str
-    x: list[float]
-    y: list[float]
-    sizes: list[float]
-    values: list[float]
-    names: list[str]
-    texts: list[list[str]]
+    x: list[float]  # how far to the right each circle stands
+    y: list[float]  # how far up it stands
+    sizes: list[float]  # areas, relative to the largest
+    values: list[float]  # numbers that are shown as colours
+    names: list[str]  # what is written in the circles
+    texts: list[list[str]]  # for each circle the lines that are shown when the reader points at it
     x_label: str = ""
     y_label: str = ""
     value_label: str = ""
+    # for each circle a list of (name, number as text), shown when the reader clicks it
     details: list[list[tuple[str, str]]] = field(default_factory=list)
-    colours: list[str] | None = None
-    diameter: float | None = None
+    colours: list[str] | None = None  # for each circle, in place of those of `values`; None: by `values`
+    diameter: float | None = None  # diameter of the largest circle, in pixels; None: large enough for a name
+    # left, right, bottom and top end of the axes; None: from the data
     ends: tuple[float, float, float, float] | None = None
     kind: Literal["circles"] = "circles"
 
 
 Panel = Heat | Map | Lines | Points | Circles
+
+
+Verdict = Literal["reproduced", "not reproduced", "undecided", "skipped"]
+VERDICT_WORDS = ("reproduced", "as predicted", "not reproduced", "not as predicted", "undecided", "skipped")
+"""What tables and pages say; claims that are not the paper's are as predicted, or not."""
+
+
+def counted(words: Iterable[str]) -> str:
+    counts = Counter(words)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in VERDICT_WORDS if counts[kind])
+
+
+@dataclass
+class Figure:
+    """A figure: panels in rows, with a title and a description for those who cannot see it."""
+
+    name: str  # name of its files: letters, digits and '-'
+    title: str
+    alt: str  # what the figure shows, in words
+    panels: Sequence[Panel]  # the panels, row by row
+    columns: int = 2
+    # by name or group of a curve; other curves take the colours that are left
+    colours: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class TableData:
+    """A table of a report. Its cells are text, rounded as the page shows them."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]  # the cells, one list per row, as long as `columns`
+    folded: bool = False  # whether a page shows only its title until the reader clicks it
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The number that stands for a claim in short tables, as the paper has it and as measured here."""
+
+    name: str  # short name of the number
+    what: str  # what it is, with its unit
+    paper: str  # the paper's number as text; '-' where it prints none
+    ours: str  # the number as measured here, as text
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, the rule that decides on it, and the verdict."""
+
+    claim: str
+    rule: str  # how the verdict follows from the numbers; fixed before the run
+    paper: str
+    theory: str
+    measured: str
+    verdict: Verdict  # 'reproduced', 'not reproduced', 'undecided' or 'skipped'
+    reason: str  # why the rule gives this verdict
+    seconds: float | None  # how long the measurement took; None: not known
+    number: Compared | None = None  # the number that stands for the claim
+    sizes: str = ""  # a sentence where the paper's number and ours are not close; else empty
+    shown: str = ""  # what pages say in place of `verdict`; empty: the verdict itself. `words` is the one that is shown
+
+    @property
+    def words(self) -> str:
+        return self.shown or self.verdict
+
+
+@dataclass(frozen=True)
+class TextPiece:
+    before: str  # what stands between the piece before and this one: a space, or nothing
+    text: str
+    group: int | None = None  # its group, as a place in `MarkedText.groups` from 0; None: it has no colour
+
+
+@dataclass(frozen=True)
+class TextLinks:
+    """Links from each piece of a text to others, with weights: such as the attention of one head."""
+
+    outer: str  # first part of the name, such as the layer
+    inner: str  # second part of the name, such as the head
+    # two tables in base64, each with one row per piece and `MarkedText.keys` columns. First the pieces that it
+    # leads to (two bytes each, the low one first), then the weights w (one byte: 255 times the square root)
+    data: str
+
+
+@dataclass(frozen=True)
+class MarkedText:
+    """A text whose words are coloured by group (topic), with links from word to word (attention)."""
+
+    title: str
+    note: str
+    pieces: list[TextPiece]  # its words and marks, in order
+    # for each group its name, and what is shown when the reader points at one of its words
+    groups: list[tuple[str, str]]
+    links: list[TextLinks] = field(default_factory=list)  # one table of links per head
+    keys: int = 0  # number of links per piece
+    link_names: tuple[str, str] = ("", "")  # what `TextLinks.outer` and `inner` are, such as ('layer', 'head')
+    first: int = 0  # place in `links` of the table that is shown first
+    map: str = ""  # name by which a heat map finds the text: see `Heat.shown_in`
+
+
+@dataclass(frozen=True)
+class PointMap:
+    """All points of a sweep as data for a map; the reader of the page chooses axes and measure."""
+
+    axes: dict[str, list[Any]]  # for each axis its values
+    rows: list[dict[str, Any]]  # for each point its name, its value on every axis, its state and its measures
+    curve_panels: Mapping[str, str]  # panels of a point's curves: title, and how the names of its curves begin
+    first: str | None = None  # the measure that the map opens with; None: any
+    # for measures whose values are words: each word and its colour
+    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    # for measures whose values are words: each word and what it means
+    meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a report: figures, tables, texts and what they show. All text is plain text."""
+
+    title: str
+    note: str = ""  # what it shows
+    command: str = ""  # the command that makes it again, with the settings in `config`
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[TableData] = field(default_factory=list)
+    verdict: Judgement | None = None  # the judgement on a claim, or None
+    config: dict[str, Any] = field(default_factory=dict)  # the settings, as the page lists them
+    texts: list[MarkedText] = field(default_factory=list)  # documents with coloured words
+
+
+PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
+BOTH = "W_K, W_Q (key, query)"  # where they are predicted together
+
+MATRIX_COLOURS = {
+    "W_K (key)": "#0072B2",
+    "W_Q (query)": "#56B4E9",
+    "W_V (value)": "#D55E00",
+    "W_E (embedding)": "#009E73",
+    "W_pred (head)": "#CC79A7",
+    BOTH: "#0072B2",
+}
+"""By the name of a curve. Okabe and Ito's palette, which colour-blind readers can tell apart."""
+
+NORM_CURVES = {f"norm_{part}": f"{symbol} ({part})" for part, symbol in PARTS.items()}
+"""Names of curves by the names of metrics."""

@@ -9,9 +9,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from topicscope.pages.matrices import BOTH, NORM_CURVES
-from topicscope.pages.panels import Heat, Lines, Series
-from topicscope.pages.parts import Figure, Section, TableData
+from topicscope.pages.panels import BOTH, NORM_CURVES, Figure, Heat, Lines, Section, Series, TableData
 from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, ValueOptimum
 
 LARGEST = 401  # words of the largest matrix that is drawn
@@ -42,7 +40,6 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
 
 
 def optimum_sections(best: ValueOptimum) -> list[Section]:
-    """W* beside its limit and Theorem 2, on one scale, and the modes in the order of learning."""
     settings, figures = best.settings, []
     corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
     if corner is not None:
@@ -86,7 +83,6 @@ def rounded(matrix: np.ndarray) -> list[list[float]]:
 
 
 def dynamics_sections(found: Dynamics) -> list[Section]:
-    """Predicted norms over time, half-way points marked, and all numbers."""
     figures, training = [], found.training
     halves = {"value": found.value.half_time, "key, query": found.attention.half_time}
     known = [half for half in halves.values() if half is not None]
@@ -135,7 +131,6 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
 
 
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
-    """The landscape with its minimum, and what uniform attention and the best one cost."""
     stage, best, settings = result.stage, result.stage.optimum, result.stage.setting.as_dict()
     title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     alpha, beta, loss = result.grid.minimum
@@ -170,24 +165,7 @@ def on_the_map(grid: Landscape, alpha: float, beta: float) -> tuple[float, float
 def landscape_figure(
     name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
 ) -> Figure:
-    """The loss over attention as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic.
-
-    Args:
-        name: Name of the figure's files.
-        title: Title of the figure.
-        grids: Landscapes by panel title.
-        best: (alpha, beta) of the best attention by panel title, marked in place of the grid's lowest point.
-
-    Returns:
-        The figure: one panel per grid, with a star at the lowest point and a ring at uniform attention.
-
-    Example:
-        >>> from topicscope.theory import Setting, best_attention, landscape
-        >>> grid, best = landscape(Setting.of(), "blocks", per_decade=1), best_attention(Setting.of(), "blocks")
-        >>> figure = landscape_figure("blocks", "Blocks", {"exact": grid}, best={"exact": (best.alpha, best.beta)})
-        >>> [(round(beta, 2), round(alpha, 2), label) for beta, alpha, label in figure.panels[0].marks]
-        [(1.0, 7.67, 'lowest')]
-    """
+    """The loss over attention as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic."""
     marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
     panels = [
         Heat(

@@ -1,10 +1,19 @@
-"""A timeline as tables and figures: same topic against different topic at every step, and when each measure appears."""
+"""Timelines as figures; and one moment of training: words in a plane, and curves up to a step."""
 
-from collections.abc import Sequence
+import colorsys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from topicscope.measure import Interval, Timeline, TimelineRow, measure_title
-from topicscope.pages.panels import Lines, Series, banded
-from topicscope.pages.parts import Figure, Section, TableData
+import numpy as np
+from jaxtyping import Float, Int
+
+from topicscope.measure import Interval, Timeline, TimelineRow, layer_names, measure_title
+from topicscope.model import Reading
+from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded
+from topicscope.pages.pretraining import dynamics_figure, layer_title, loss_figure
+from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
+from topicscope.pretraining import PretrainRun
+from topicscope.training import Run, RunConfig
 
 MATCHED = "_matched"
 NOTE = (
@@ -26,29 +35,6 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    """When topic structure appears: the difference of each measure against the step, with its 95% interval.
-
-    Args:
-        timeline: The timeline.
-        name: Beginning of the names of the files.
-
-    Returns:
-        One figure; with several measures a second one, of each as a share of its last value.
-
-    Example:
-        >>> import numpy as np
-        >>> from topicscope.pages import moment_table, timeline_moment
-        >>> from topicscope.measure import effect
-        >>> heights = {1: 0.0, 10: 0.1, 100: 0.4}
-        >>> effects = {step: effect(y, 0.0, (np.full(9, y), np.zeros(9))) for step, y in heights.items()}
-        >>> timeline = Timeline.of({"cosine": effects})
-        >>> timeline_figures(timeline)[0].panels[0].series[0].y
-        [0.0, 0.1, 0.4]
-        >>> moment_table(timeline).rows[0][:3]  # it appears at step 10; half of its rise is made at step 40
-        ['embeddings: cosine', '10', '40 [40, 40]']
-        >>> timeline_moment(timeline, step=10)[0].tables[0].rows
-        [['embeddings: cosine', '0.1', '0', '0.1', '[0.1, 0.1]']]
-    """
     courses: dict[str, list[TimelineRow]] = {}
     for row in timeline.rows:
         courses.setdefault(row.measure, []).append(row)
@@ -81,23 +67,11 @@ def band(course: Sequence[TimelineRow], name: str) -> Series:
 
 
 def share(curve: Series) -> Series:
-    """The curve divided by its last value."""
     y, low, high = ([value / curve.y[-1] for value in values or []] for values in (curve.y, curve.low, curve.high))
     return Series(curve.name, curve.x, y, low, high, markers=True)
 
 
 def moment_table(timeline: Timeline) -> TableData:
-    """When each measure of a timeline appears, when half of its rise is made, and where it starts and ends.
-
-    Args:
-        timeline: The timeline.
-
-    Returns:
-        One row per measure; steps, and differences with 95% intervals.
-
-    Example:
-        See `timeline_figures`.
-    """
     columns = ["measure", "appears at step", "half of its rise at step", "difference at the start", "at the end", "95%"]
     cells = [
         [
@@ -115,3 +89,161 @@ def moment_table(timeline: Timeline) -> TableData:
 
 def span(ends: Interval | None, digits: str) -> str:
     return "" if ends is None else f"[{ends[0]:{digits}}, {ends[1]:{digits}}]"
+
+
+MOST_POINTS = 1000  # words of a plane
+DIAMETER = 14.0  # of a word, in pixels
+MARGIN = 0.06  # of the plane, around all places of all steps
+
+Weights = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class WordPlane:
+    """Words at several steps, in the plane of the first two principal components of the last step."""
+
+    what: str  # which vectors the words have, such as 'rows of W_V'
+    places: dict[int, Float[np.ndarray, "W 2"]]  # of each step the places of all words in the plane (W x 2)
+    topic: Int[np.ndarray, " W"]  # topic of each word, from 1 (W)
+    words: list[int]  # number of each word in the vocabulary (W)
+    shown: float  # share of the variance at the last step that the plane keeps, from 0 to 1
+    ends: tuple[float, float, float, float]  # left, right, bottom and top end of the axes, the same for all steps
+
+
+def word_vectors(reading: Reading) -> tuple[str, Float[np.ndarray, "V d"]] | None:
+    """What is learnt of each word: its column of W_E; where words are one-hot, its row of the first table, such as W_V.
+
+    A row says how much every word of a document speaks for it. Columns would not do: under cross entropy their means
+    over rows change nothing, and differ from word to word more than anything else.
+    """
+    if reading.embedding is not None:
+        return "columns of W_E", reading.embedding.T.astype(float)
+    table = next(iter(reading.tables.values()), None)
+    return None if table is None else (f"rows of {table.symbol}", table.matrix.astype(float))
+
+
+def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane | None:
+    """Words in a plane whose axes stay the same from step to step: words of one topic move together. Without [MASK]."""
+    vectors = {step: word_vectors(config.model.read(weights)) for step, weights in snapshots.items()}
+    topic = config.topic_model.main_topic
+    last = vectors[max(vectors)] if vectors else None
+    if last is None or len(last[1]) != len(topic):
+        return None
+    finite = {step: pair[1] for step, pair in vectors.items() if pair is not None and np.isfinite(pair[1]).all()}
+    if not finite:
+        return None
+    words = np.flatnonzero(topic > 0)[:MOST_POINTS]
+    end = finite[max(finite)][words]
+    centre = end.mean(0)
+    _, sizes, axes = np.linalg.svd(end - centre, full_matrices=False)
+    places = {step: (one[words] - centre) @ axes[:2].T for step, one in finite.items()}
+    every = np.concatenate(list(places.values()))
+    low, high = every.min(0), every.max(0)
+    edge = MARGIN * np.maximum(high - low, 1e-12)
+    ends = np.stack([low - edge, high + edge], 1).ravel().tolist()
+    total = float((sizes**2).sum())
+    shown = float((sizes[:2] ** 2).sum() / total) if total > 0 else 1.0
+    return WordPlane(last[0], places, topic[words], words.tolist(), shown, (ends[0], ends[1], ends[2], ends[3]))
+
+
+def plane_figure(plane: WordPlane, step: int) -> Figure:
+    at = plane.places[step]
+    topics = int(plane.topic.max())
+    panel = Circles(
+        "",
+        at[:, 0].tolist(),
+        at[:, 1].tolist(),
+        [1.0] * len(at),
+        plane.topic.astype(float).tolist(),
+        [str(topic) if first else "" for topic, first in zip(plane.topic.tolist(), firsts(plane.topic), strict=True)],
+        [[f"word {word}, topic {topic}"] for word, topic in zip(plane.words, plane.topic.tolist(), strict=True)],
+        "first principal component of the last step",
+        "second principal component",
+        colours=[hue(topic, topics) for topic in plane.topic.tolist()],
+        diameter=DIAMETER,
+        ends=plane.ends,
+    )
+    alt = (
+        f"Words as {plane.what}, in the plane of the first two principal components at the last step "
+        f"({100 * plane.shown:.0f}% of the variance there). Colours: topics; one word of each has the topic's number."
+    )
+    return Figure("words", f"Words at step {step:,}", alt, [panel], columns=1)
+
+
+def firsts(topic: Int[np.ndarray, " W"]) -> list[bool]:
+    places = set(np.unique(topic, return_index=True)[1].tolist())
+    return [place in places for place in range(len(topic))]
+
+
+def hue(topic: int, topics: int) -> str:
+    """Colours around the wheel; the number in the circle says the same without colour."""
+    light = 0.42 if topic % 2 else 0.58
+    red, green, blue = colorsys.hls_to_rgb((topic - 1) / max(1, topics), light, 0.7)
+    return f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
+
+
+def until(panel: Lines, step: float) -> Lines:
+    """The curves up to a step; behind them the whole ones, faint, which keep the axes as they are."""
+    series: list[Series] = []
+    for one in panel.series:
+        count = sum(x <= step for x in one.x)
+        cut = {name: values[:count] for name in ("x", "y", "low", "high") if (values := getattr(one, name)) is not None}
+        group = one.name if one.group is None else one.group
+        later = replace(one, name=f"{one.name}, all steps", low=None, high=None, markers=False, thin=True, group=group)
+        series += [replace(one, group=group, **cut), later]
+    return replace(panel, series=series, bands=[])
+
+
+def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, step: int) -> list[Section]:
+    panels = [norm_panel(run), loss_panel(run)]
+    curves = [until(panel, step) for panel in panels if panel.series]
+    alt = "Frobenius norms and loss up to this step; faint: all steps."
+    figures = [Figure("moment-curves", f"Up to step {step:,}", alt, curves, colours=COLOURS)]
+    if plane is not None and step in plane.places:
+        figures.insert(0, plane_figure(plane, step))
+    sections = [] if timeline is None else timeline_moment(timeline, step)
+    tables = [norm_table(run, step)] if trained_parts(run) else []
+    return [Section(f"Step {step:,}", figures=figures, tables=tables), *sections]
+
+
+def norm_table(run: Run, step: int) -> TableData:
+    row = int(np.searchsorted(run.metrics["step"], step).clip(0, len(run.metrics["step"]) - 1))
+    rows = [[name, f"{run.metrics[f'norm_{part}'][row]:.4g}"] for part, name in trained_parts(run).items()]
+    return TableData(f"Norms at step {step:,}", ["part", "Frobenius norm"], rows)
+
+
+def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
+    at = max(0.5, float(step))  # where step 0 stands on the logarithmic axis
+    figures = [
+        replace(figure, panels=[until(panel, at) for panel in figure.panels if isinstance(panel, Lines)])
+        for figure in timeline_figures(timeline)[:1]
+    ]
+    rows = [
+        [
+            measure_title(row.measure),
+            f"{row.effect.same:.4g}",
+            f"{row.effect.different:.4g}",
+            f"{row.effect.difference:.3g}",
+            span(row.effect.interval, ".3g") or "-",
+        ]
+        for row in timeline.rows
+        if row.step == step
+    ]
+    columns = ["measure", "same topic", "different topic", "difference", "95%"]
+    tables = [TableData(f"Same topic against different topic at step {step:,}", columns, rows)] if rows else []
+    return [Section("Topic structure", figures=figures, tables=tables)]
+
+
+def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
+    figures = [
+        replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
+        for figure in (dynamics_figure(runs), loss_figure(runs))
+    ]
+    rows = []
+    for run in runs:
+        row = min(step, len(run.metrics["step"]) - 1)
+        for layer in layer_names(run.metrics):
+            norms = [f"{run.metrics[f'norm_{part}_{layer}'][row]:.4g}" for part in ("key", "query", "value")]
+            rows.append([str(run.config.seed), layer_title(layer), *norms])
+    table = TableData(f"Frobenius norms at step {step:,}", ["seed", "layer", "W_K", "W_Q", "W_V"], rows)
+    return [Section(f"Step {step:,}", figures=figures, tables=[table])]

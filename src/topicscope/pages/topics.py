@@ -1,11 +1,12 @@
-"""Fitted topics: numbers of topics compared, a map of the topics, and their words with how good each of them is."""
+"""Fitted topics (their numbers compared, a map, their words), and the word map of Figure 3."""
 
 from collections.abc import Sequence
 
-from topicscope.language import TopicQuality, Topics, best
+import numpy as np
+
+from topicscope.language import TopicQuality, Topics, WordMap, best, short
 from topicscope.measure import topic_map
-from topicscope.pages.panels import Circles, Lines, Panel, Points, Series
-from topicscope.pages.parts import Figure, Section, TableData
+from topicscope.pages.panels import Circles, Figure, Heat, Lines, Panel, Points, Section, Series, TableData
 
 MOST_NAMED = 8  # topics whose names fit side by side under a figure; of more, the map shows coherence in colours
 MOST_MAPPED = 300  # circles, the largest topics; more would hide each other
@@ -26,23 +27,6 @@ def topic_model_sections(topics: Topics) -> list[Section]:
 
 
 def topic_model_table(topics: Topics) -> TableData:
-    """Fitted topics with their share, coherence, stability, nearest topic and top words.
-
-    Args:
-        topics: Fitted topics, from `fit_topics`.
-
-    Returns:
-        One row per topic, the one with the largest share of the text first.
-
-    Example:
-        >>> from topicscope.language import fit_topics, whole_words
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> sorted((row[1], sorted(row[-1].split()[:4])) for row in topic_model_table(topics).rows)
-        [('50.0%', ['frog', 'newt', 'pond', 'toad']), ('50.0%', ['mozart', 'opera', 'schubert', 'violin'])]
-    """
     rows = [
         [
             str(row["topic"]),
@@ -126,8 +110,6 @@ def compared_section(compared: Sequence[TopicQuality]) -> Section:
 
 
 def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
-    """Coherence (with two standard errors over topics), diversity, stability and perplexity against the number."""
-
     def line(name: str, of: str) -> Series:
         points = [(float(one.topics), getattr(one, of)) for one in compared if getattr(one, of) is not None]
         return Series(name, [x for x, _ in points], [y for _, y in points], markers=True)
@@ -150,21 +132,6 @@ def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
 
 
 def compared_table(compared: Sequence[TopicQuality]) -> TableData:
-    """How good fits with different numbers of topics are, side by side.
-
-    Args:
-        compared: One per fit, `topics.compared`.
-
-    Returns:
-        One row per fit: coherence, diversity, stability, held-out perplexity, and a warning where one is poor.
-
-    Example:
-        >>> none = dict.fromkeys(("stability", "perplexity", "unigram_perplexity")) | {"held_out": 0}
-        >>> ten = TopicQuality(topics=10, coherence=0.2, coherence_error=0.01, incoherent=0, diversity=0.9, **none)
-        >>> dict(zip(compared_table([ten]).columns, compared_table([ten]).rows[0]))["c_npmi x diversity"]
-        '0.180'
-    """
-
     def cell(value: float | None, how: str) -> str:
         return "-" if value is None else format(value, how)
 
@@ -192,3 +159,27 @@ def compared_table(compared: Sequence[TopicQuality]) -> TableData:
         "warning",
     ]
     return TableData("Numbers of topics", columns, rows)
+
+
+def word_sections(words: WordMap) -> list[Section]:
+    note = (
+        "Each cell is the cosine of two words' embeddings: 1 for the same direction, 0 for unrelated ones. Where a "
+        "model keeps groups apart, blocks on the diagonal are brighter than the rest. "
+        "Words that are not one token are means of their pieces, and have a star."
+    )
+    return [Section("Cosine of word embeddings", note, figures=[word_figure(words)], tables=[word_table(words)])]
+
+
+def word_figure(words: WordMap) -> Figure:
+    return Figure(
+        "figure3",
+        "Cosine of word embeddings",
+        f"Heat map of cosines between {len(words.words)} words.",
+        [Heat(short(words.model), np.round(words.cosine, 5).tolist(), labels=words.labels)],
+        columns=1,
+    )
+
+
+def word_table(words: WordMap) -> TableData:
+    rows = [[label, *(f"{value:.2f}" for value in row)] for label, row in zip(words.labels, words.cosine, strict=True)]
+    return TableData(f"Cosines, {short(words.model)}", ["", *words.labels], rows)

@@ -8,6 +8,7 @@ import numpy as np
 
 from topicscope import measure, training
 from topicscope.measure import Estimate, estimate
+from topicscope.model import word_scores
 from topicscope.pages import Figure, Points, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
 from topicscope.paper.matrices import DIAGONAL_RULE, Blocks, blocks_of, contrast
@@ -43,7 +44,7 @@ def dev_attention(run: training.Run) -> measure.AttentionMeans:
     """Mean attention by relation over the unmasked dev documents of a one-hot run."""
     model = run.config.topic_model
     counts = word_counts(training.RunData(run.config).dev.finite().words, model.vocabulary)
-    return measure.attention_means(training.word_scores(run.weights), model.topic_of_word, counts)
+    return measure.attention_means(word_scores(run.weights), model.topic_of_word, counts)
 
 
 def attention_estimates(attention: Sequence[measure.AttentionMeans]) -> list[Estimate]:

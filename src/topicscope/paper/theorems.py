@@ -9,6 +9,7 @@ import numpy as np
 
 from topicscope import training
 from topicscope.measure import estimate
+from topicscope.model import word_scores
 from topicscope.pages import Figure, Lines, Points, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
 from topicscope.paper.matrices import WordMatrix, matrix_of
@@ -53,7 +54,7 @@ def measure_attention(context: Context, kind: Literal["blocks", "diagonal"]) -> 
     )
     first = runs[0].weights
     scores = first["query"].T @ first["key"] / np.sqrt(len(first["key"]))
-    ratios = [relation_ratios(training.word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
+    ratios = [relation_ratios(word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
     return TrainedAttention(
         [alpha for alpha, _ in ratios],
         [beta for _, beta in ratios],
@@ -383,7 +384,7 @@ def measure_loss(context: Context, loss: str) -> PartLosses:
     runs = {name: train_many(context, **base, model=model) for name, model in PARTS.items()}
     dev = {name: [run.results["dev_loss"] for run in here] for name, here in runs.items()}
     c = runs[EVERYTHING][0].config
-    masked = training.RunData(c).dev_masked
+    masked = training.RunData(c).task.dev
     bayes, bayes_topics = (
         bayes_loss(c.objective.loss, c.topic_model, c.documents, c.masking, masked, own_word=own_word).loss
         for own_word in (True, False)

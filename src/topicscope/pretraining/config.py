@@ -40,7 +40,7 @@ from topicscope.ground import (
 )
 from topicscope.measure import ROTATION_SPAN
 
-LIBRARIES = ("accelerate", "tokenizers", "transformers")  # optional ones, which pretraining needs
+LIBRARIES = ("accelerate", "tokenizers", "transformers")  # pretraining needs these optional libraries
 
 Heads = Annotated[int, Field(ge=1, le=1024), number_only]
 Inner = Annotated[int, Field(ge=1, le=4 * WIDEST), number_only]
@@ -155,7 +155,7 @@ class HeldOut:
     The loss is that of their first `rows` rows, with the same masks every time and without dropout.
     """
 
-    share: Annotated[float, Field(ge=0, le=0.5), number_only] = 0.02  # of the documents, drawn by their text
+    share: Annotated[float, Field(ge=0, le=0.5), number_only] = 0.02  # of the documents; their text decides which
     every: Count = 50  # steps; the final weights are always measured
     rows: Rows = 64
 
@@ -241,7 +241,7 @@ class PretrainConfig(Config):
 VOCABULARY = 50_000  # tokens of a tokenizer that is not read yet
 HELD_ROWS = 4096  # rows that batches are drawn from
 DOCUMENT = 10_000  # bytes of a document that a tokenizer is trained on
-PASS_SECONDS = 2e-3  # of a layer of a step, beside its arithmetic
+PASS_SECONDS = 2e-3  # seconds per layer and step, beside its arithmetic
 
 
 def cost_of(configs: Sequence[PretrainConfig]) -> Cost:
@@ -263,7 +263,7 @@ def cost_of_one(config: PretrainConfig) -> Cost:
     in_layers = layers * (6 * shape.dim + 2 * inner)
     numbers = shape.dim * (vocabulary + length + in_layers)
     history = 4 * ROTATION_SPAN * layers * shape.dim**2
-    # what the backward pass needs of a token: some eighteen vectors, four of the inner width, and three maps per head
+    # the backward pass needs about 18 vectors per token, four of the inner width, and three maps per head
     token = layers * (18 * shape.dim + 4 * inner + 3 * shape.heads * length) + 4 * config.masking.p_mask * vocabulary
     text = 8 * length * (HELD_ROWS + 2 * batch + 3 * config.held_out.rows)
     text += 2 * DOCUMENT * min(config.tokenizer.documents, 100_000)

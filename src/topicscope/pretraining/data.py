@@ -30,12 +30,12 @@ SPECIAL = {
     "sep_token": "[SEP]",
     "mask_token": "[MASK]",
 }
-ALPHABET = 1000  # letters of a WordPiece vocabulary, at most; rarer ones are unknown
-DOCUMENTS, ROWS = 1000, 4096  # held in memory to draw from
-TOGETHER = 32  # documents that a process tokenises at once, at most
+ALPHABET = 1000  # most letters of a WordPiece vocabulary; rarer ones are unknown
+DOCUMENTS, ROWS = 1000, 4096  # so many are held in memory to draw from
+TOGETHER = 32  # most documents that a process tokenises at once
 
-Tokens = Int[np.ndarray, " n"]  # of a document
-Exchange = Callable[[list[Tokens]], list[list[Tokens]]]  # from what one process has to what each has, by rank
+Tokens = Int[np.ndarray, " n"]  # the tokens of a document
+Exchange = Callable[[list[Tokens]], list[list[Tokens]]]  # takes what one process has, returns what each has, by rank
 
 
 def is_held_out(text: str, share: float) -> bool:
@@ -199,7 +199,7 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time."""
     library = needed("tokenizers", "pretraining")
     trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)
-    # made anew: what the trainer was told to keep, such as continuing letters, are no special tokens
+    # it is built anew because the trainer made special tokens of all that it had to keep, such as continuing letters
     built = library.Tokenizer(model)
     built.normalizer, built.pre_tokenizer, built.decoder = trained.normalizer, trained.pre_tokenizer, trained.decoder
     built.add_special_tokens(list(SPECIAL.values()))

@@ -59,17 +59,17 @@ def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer
     return torch.optim.AdamW(groups, lr=settings.lr, betas=settings.betas, eps=settings.eps, fused=True)
 
 
-AHEAD = 3  # batches made ahead, so that a long document among them delays no step
+AHEAD = 3  # batches are made so many steps ahead, so that a long document delays no step
 
 
 @dataclass(frozen=True)
 class Batch:
     """A process's share of a step, on its device."""
 
-    parts: list[list[Tensor]]  # of each micro-batch: what is shown, masked places, their tokens
+    parts: list[list[Tensor]]  # for each micro-batch what is shown, the masked places, and their tokens
     dropout_seeds: list[int]
     places: int  # masked places of the whole step
-    scale: Float[Tensor, ""]  # of this process's loss, so that the mean over processes is that over all places
+    scale: Float[Tensor, ""]  # factor of this process's loss: the mean over processes is then that over all places
 
 
 class Batches:
@@ -176,7 +176,7 @@ def together(rows: list[tuple[Tensor, Tensor, Tensor]]) -> tuple[Tensor, Tensor,
     return torch.cat(shown), torch.cat([at + i * length for i, at in enumerate(places)]), torch.cat(targets)
 
 
-DIGITS = 9  # of the figures in metrics.jsonl: as many as bring a float32 back exactly
+DIGITS = 9  # digits of numbers in metrics.jsonl: enough to bring a float32 back exactly
 
 
 class Loop:
@@ -201,7 +201,7 @@ class Loop:
         self.step = self.first_step = 0
         self.tables: list[Float[np.ndarray, "S M"]] = []
         self.own_loss = MaskedLoss(self.model)
-        self.loss_of: Any = self.own_loss  # several processes: what adds up their gradients, too
+        self.loss_of: Any = self.own_loss  # with several processes: a wrapper that also adds up their gradients
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         with closing(self.batches):
@@ -223,7 +223,7 @@ class Loop:
             self.metrics.start()
         self.loss_of = self.accelerator.prepare(self.own_loss)
         if self.processes > 1:
-            token_group()  # made by all together, before a thread needs it
+            token_group()  # all processes make it together, before a thread needs it
         held_out = HeldOutLoss(self.batches, self.tokenizer, self.rank)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
@@ -250,10 +250,6 @@ class Loop:
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
-    def _next_stop(self) -> int:
-        every = self.config.checkpoint_every or self.config.steps
-        return min(self.step // every * every + every, self.config.steps)
-
     def _at_checkpoint(self, step: int) -> bool:
         return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
 
@@ -273,7 +269,8 @@ class Loop:
                 with self._precision():
                     loss = self.loss_of(*part)
                 if number == last:  # the thread needs the interpreter, which the backward pass does not
-                    self.batches.prepare(step + 1, self._next_stop())
+                    every = config.checkpoint_every or config.steps  # a checkpoint shows what was read by then
+                    self.batches.prepare(step + 1, min(step // every * every + every, config.steps))
                 loss.backward(batch.scale)
             losses.append(loss.detach())
         self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self.clip())
@@ -309,7 +306,7 @@ class Loop:
     def _end(self, status: str) -> PretrainRun:
         if self.folder is not None:
             metrics = stored_metrics(self.folder)
-        else:  # as metrics.jsonl would have them
+        else:  # rounded as in metrics.jsonl
             table = np.concatenate(self.tables)
             written = np.array([float(f"{x:.{DIGITS}g}") for x in table.ravel()]).reshape(table.shape)
             metrics = dict(

@@ -20,8 +20,8 @@ from topicscope.measure import ROTATION_SPAN, rotations
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.run import FIGURES, PARTS
 
-BLOCK = 50  # steps whose figures are read out together, so that a GPU does not wait at every step
-# what the library calls our sizes
+BLOCK = 50  # so many steps are read out together, so that a GPU does not wait at every step
+# the library's names of our sizes
 ENCODER = {
     "dim": ["hidden_size"],
     "layers": ["num_hidden_layers"],
@@ -36,7 +36,7 @@ BART = {
     "feedforward": ["encoder_ffn_dim", "decoder_ffn_dim"],
     "dropout": ["dropout", "attention_dropout", "activation_dropout"],
 }
-# what the library's models do to the last hidden states; the others have `lm_head`
+# names of the modules between the last hidden states and the logits; other models have `lm_head`
 HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_predictions", "generator_lm_head"]}
 
 
@@ -47,7 +47,13 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
         model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
             library_config(config.model, tokenizer, config.length)
         )
-    start_near_zero(model, config.model, config.seed)
+    with torch.no_grad():  # everything else stays as the library made it
+        for number, layer in enumerate(attention_layers(model)):
+            for which, part in enumerate(PARTS):
+                scale, matrix = config.model.init_scale_of(part, layer.layer), getattr(layer, part)
+                if scale != "usual":
+                    seed = torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which)
+                    matrix.copy_(scale * torch.randn(matrix.shape, generator=torch.Generator().manual_seed(seed)))
     return model
 
 
@@ -97,17 +103,6 @@ def attention_layers(model: Any) -> list[AttentionLayer]:
             layers, key=lambda entry: (("encoder", "decoder", "cross").index(entry[0]), entry[1])
         )
     ]
-
-
-@torch.no_grad()
-def start_near_zero(model: Any, shape: Shape, seed: int) -> None:
-    """Draw W_K, W_Q and W_V from a normal distribution around 0; everything else stays as the library made it."""
-    for number, layer in enumerate(attention_layers(model)):
-        for which, part in enumerate(PARTS):
-            scale, matrix = shape.init_scale_of(part, layer.layer), getattr(layer, part)
-            if scale != "usual":
-                draws = torch.Generator().manual_seed(torch_seed(seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which))
-                matrix.copy_(scale * torch.randn(matrix.shape, generator=draws))
 
 
 class Masker:
@@ -192,7 +187,7 @@ class Tracker:
         self.losses: list[Float[Tensor, ""]] = []  # sums over this process's share of the masked places
         self.places: list[int] = []  # masked places of the whole step
         self.gradient_norms: list[Float[Tensor, ""]] = []
-        self.held_out: dict[int, Float[Tensor, ""]] = {}  # by row; of this process's share
+        self.held_out: dict[int, Float[Tensor, ""]] = {}  # by row: this process's share
 
     @property
     def row(self) -> int:
@@ -226,7 +221,7 @@ class Tracker:
         shares = added(torch.stack([*self.losses, *unmeasured, *held_out])).reshape(2, self.row).cpu()
         shares[0, : len(self.places)] /= torch.tensor(self.places, dtype=shares.dtype)
         gradient_norms = torch.stack([*self.gradient_norms, *unmeasured]).cpu()
-        figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # as FIGURES has them
+        figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # in the order of FIGURES
         table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
         values = len(FIGURES) + 2 * count
         lengths = np.concatenate([self.past_norms, table[:, values : values + count]])

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 PARTS: tuple[Part, ...] = ("key", "query", "value")
-FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # of a step, before those of its layers
-Metrics = dict[str, Float[np.ndarray, " S"]]  # by figure, one row per step; NaN where a step has no such figure
+FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # columns of a step, before those of its layers
+Metrics = dict[str, Float[np.ndarray, " S"]]  # columns by name, one row per step; NaN where a step has no such number
 
 
 def stages_by_layer(metrics: Metrics) -> dict[str, Stages]:
@@ -263,7 +263,7 @@ def stored_tokenizer(folder: Path) -> Any:
     try:
         if not (folder / language.SEAL).is_file():
             raise InputError(f"{language.SEAL} is missing")
-        return language.load_tokenizer(folder)  # which compares it with its digests
+        return language.load_tokenizer(folder)  # this compares it with its digests
     except InputError as error:
         raise InputError(f"the tokenizer of the run is damaged ({one_line(error)}); {ADVICE}") from None
 
@@ -404,7 +404,7 @@ def _pretrain_one(
     from topicscope.pretraining.loop import Loop
 
     if home is not None and (about := read_about(home)) is not None and about.status not in folders.UNFINISHED:
-        if folder is not None:  # killed after its last file was whole, a run has left its checkpoint
+        if folder is not None:  # a run that was killed after its last file was whole has left its checkpoint
             folder.file(CHECKPOINT).unlink(missing_ok=True)
         return read_one(home)
     began, stored = time.perf_counter(), None if home is None else home / TOKENIZER
@@ -419,7 +419,7 @@ def _pretrain_one(
         run = loop.run(progress)
     except (InputError, MemoryError):
         if folder is not None and folder.fresh and not folder.file(METRICS).exists():
-            for name in (TOKENIZER, SNAPSHOTS):  # nothing was done: nothing stands in the way of a better try
+            for name in (TOKENIZER, SNAPSHOTS):  # nothing was trained: leave nothing in the way of the next try
                 shutil.rmtree(folder.file(name), ignore_errors=True)
         raise
     if folder is not None:
@@ -432,7 +432,7 @@ def _pretrain_one(
             wall_seconds=seconds,
             tokens_per_second=loop.tokens_per_second(seconds),
             resumed_at=loop.first_step or None,
-            text=corpus.summary() if isinstance(corpus, Corpus) else None,  # of the last whole pass
+            text=corpus.summary() if isinstance(corpus, Corpus) else None,  # what the last whole pass has read
         )
         folder.file(CHECKPOINT).unlink(missing_ok=True)
     accelerator.wait_for_everyone()

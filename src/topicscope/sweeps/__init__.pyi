@@ -1,4 +1,3 @@
-from .cost import Cost as Cost, estimate as estimate
 from .grid import (
     Axes as Axes,
     Grid as Grid,
@@ -18,10 +17,11 @@ from .result import (
 )
 from .run import (
     PHASE as PHASE,
+    Estimate as Estimate,
     Place as Place,
-    Task as Task,
     compute as compute,
     devices as devices,
+    estimate as estimate,
     pack as pack,
     sweep as sweep,
 )

@@ -16,15 +16,15 @@ import itertools
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
-from topicscope.ground import Config, InputError, Progress, Text, assign, flat, load_settings, section, silent
-from topicscope.sweeps.axes import axis_values
+from topicscope.ground import Config, InputError, Progress, Text, assign, flat, load_settings, number, section, silent
 from topicscope.sweeps.kinds import kind_of
 
 MOST_POINTS = 100_000  # checking one takes about a millisecond, holding it a few kB
@@ -35,47 +35,23 @@ Axes = dict[str, list[Any]]  # the values along each axis, by its dotted name
 
 @section
 class GridConfig(Config):
-    """A grid as its file has it. Values of an axis are a list, or a range such as {log: [1e-4, 0.1], points: 7}.
+    """A grid as its file has it. Values of an axis are a list, or a range such as {log: [1e-4, 0.1], points: 7}."""
 
-    Attributes:
-        kind: The command: train, pretrain or probe.
-        base: Settings that all points share.
-        axes: By the dotted name of a setting, its values.
-        zipped: Groups of axes that move together.
-
-    Example:
-        >>> axes = {"optimizer.lr": {"log": [0.01, 1.0], "points": 3}, "seed": {"seeds": 2}}
-        >>> grid = build_grid(GridConfig.of({"base": {"steps": 10}, "axes": axes}).as_dict())
-        >>> grid.axes
-        {'optimizer.lr': [0.01, 0.1, 1.0], 'seed': [0, 1]}
-    """
-
-    kind: Text = "train"
+    kind: Text = "train"  # the command: train, pretrain or probe
+    # settings that all points share
     base: Annotated[dict[Text, Any], Field(max_length=1000)] = Field(default_factory=dict)
+    # by the dotted name of a setting, its values
     axes: Annotated[dict[Text, Any], Field(max_length=100)] = Field(default_factory=dict)
     zipped: Annotated[list[Annotated[dict[Text, Any], Field(max_length=100)]], Field(max_length=100)] = Field(
         default_factory=list
-    )
+    )  # groups of axes that move together
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a grid.
-
-    Attributes:
-        kind: The command.
-        config: Its complete settings.
-        axes: Its values on the axes.
-
-    Example:
-        >>> point = Point("train", {"seed": 1}, {"seed": 1})
-        >>> len(point.name), point.name == Point("train", {"seed": 2}, {"seed": 2}).name  # a hash of what it is
-        (16, False)
-    """
-
-    kind: str
-    config: dict[str, Any]
-    axes: dict[str, Any]
+    kind: str  # the command
+    config: dict[str, Any]  # its complete settings
+    axes: dict[str, Any]  # its values on the axes
 
     @property
     def name(self) -> str:
@@ -99,33 +75,12 @@ class Grid:
         (['optimizer.lr', 'seed'], [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)])
     """
 
-    kind: str
-    axes: Axes
-    points: list[Point]
+    kind: str  # the command: train, pretrain or probe
+    axes: Axes  # by the name of an axis, its values
+    points: list[Point]  # the points
 
 
 def read_grid(path: str | Path, progress: Progress = silent, device: str | None = None) -> Grid:
-    r"""Read and check the grid of a YAML file.
-
-    Args:
-        path: The file.
-        progress: Called as progress(phase, done, total, note).
-        device: Device of all points, whatever the file says; None: as in the file.
-
-    Returns:
-        The grid.
-
-    Raises:
-        InputError: The file cannot be read, has no axes, or a point is wrong.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "grid.yaml"
-        ...     _ = path.write_text("base: {steps: 100}\naxes:\n  optimizer.lr: {log: [0.01, 1.0], points: 3}\n")
-        ...     [point.axes["optimizer.lr"] for point in read_grid(path).points]
-        [0.01, 0.1, 1.0]
-    """
     settings = load_settings(path, "grid")
     base, axes, zipped = (settings.get(name) or {} for name in ("base", "axes", "zipped"))
     moving = [axes, *(zipped if isinstance(zipped, list) else [])]
@@ -140,24 +95,6 @@ def read_grid(path: str | Path, progress: Progress = silent, device: str | None 
 
 
 def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:
-    """Build a grid from settings and check every point; the first error is reported.
-
-    Args:
-        settings: What a grid file holds: kind, base, axes, zipped.
-        where: What error messages begin with.
-        progress: Called as progress(phase, done, total, note).
-
-    Returns:
-        The grid.
-
-    Raises:
-        InputError: An axis or a point is wrong.
-
-    Example:
-        >>> grid = build_grid({"base": {"steps": 10}, "axes": {"batch_size": [20, 40], "seed": {"seeds": 3}}})
-        >>> len(grid.points), grid.points[0].config["steps"]
-        (6, 10)
-    """
     try:
         return _expanded(GridConfig.of({key: value for key, value in settings.items() if value is not None}), progress)
     except InputError as error:
@@ -165,22 +102,7 @@ def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progr
 
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
-    """Make a grid from configs; its axes are the settings in which they differ.
-
-    Args:
-        configs: Config objects, or nested settings.
-        kind: The command: train, pretrain or probe.
-
-    Returns:
-        The grid.
-
-    Raises:
-        InputError: There is no config, one is wrong, or two are the same.
-
-    Example:
-        >>> grid_of([{"steps": 10}, {"steps": 20, "seed": 1}]).axes
-        {'seed': [0, 1], 'steps': [10, 20]}
-    """
+    """Make a grid from configs; its axes are the settings in which they differ."""
     if not configs:
         raise InputError("a sweep needs at least one config")
     build = kind_of(kind).build
@@ -193,6 +115,49 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     if len({point.name for point in points}) < len(points):
         raise InputError("two of the configs are the same; give each once")
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
+
+
+WIDEST_END = 1e100
+SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
+
+
+def axis_values(name: str, given: Any) -> Sequence[Any]:
+    """The values along an axis; nothing long is written out."""
+    if isinstance(given, list):
+        if not given:
+            raise InputError(f"axis {name!r} is empty; give at least one value")
+        return [number(value) for value in given]
+    keys = set(given) if isinstance(given, dict) else set()
+    if keys in ({"seeds"}, {"seeds", "first"}):
+        first, count = given.get("first", 0), given["seeds"]
+        if _whole(first) and _whole(count) and 0 <= first < 2**63 and 0 < count < 2**62:
+            return range(first, first + count)
+    for space, spaced in SPACES.items():
+        if keys == {space, "points"}:
+            ends, points = given[space], given["points"]
+            numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
+            if not (_whole(points) and 0 < points < 2**62 and numbers and all(map(_real, numbers))):
+                raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
+            if not all(abs(end) <= WIDEST_END for end in numbers):  # NaN too
+                raise InputError(f"axis {name!r}: the ends of a range are at most {WIDEST_END:g}")
+            if space == "log" and min(numbers) <= 0:
+                raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
+            if points > MOST_POINTS:
+                return range(points)  # only counted: such a grid is refused
+            # Rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
+            return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
+    raise InputError(
+        f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, "
+        f"{{log: [A, B], points: N}} or {{seeds: N}}; got {given!r:.80}"
+    )
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _expanded(config: GridConfig, progress: Progress) -> Grid:

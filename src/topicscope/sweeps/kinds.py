@@ -23,61 +23,35 @@ Settings = TypeVar("Settings")
 
 @dataclass(frozen=True)
 class PointResult:
-    """The result of one point: measures and curves, or the error that ended it.
-
-    Attributes:
-        measures: Numbers and words by name, such as dev_loss and phase.
-        curves: Curves by name, such as loss: one number per step.
-        error: The error in one line; None: the point is done.
-
-    Example:
-        See `compute`.
-    """
-
-    measures: dict[str, Measure] = field(default_factory=dict)
-    curves: dict[str, np.ndarray] = field(default_factory=dict)
-    error: str | None = None
+    measures: dict[str, Measure] = field(default_factory=dict)  # numbers and words by name, such as dev_loss and phase
+    curves: dict[str, np.ndarray] = field(default_factory=dict)  # curves by name, such as loss: one number per step
+    error: str | None = None  # the error in one line; None: the point is done
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepKind(Generic[Settings]):
-    """All that a sweep has to know about a command. `Settings` is the config class of the command.
+    """All that a sweep has to know about a command. `Settings` is the config class of the command."""
 
-    Attributes:
-        build: Makes a checked config from nested settings.
-        run: Runs a pack of points; the paths are folders for runs that have one. A killed run resumes there.
-        reads: Settings that may name files; a point whose files have changed is run again.
-        measures: The main measures and what they mean, the most important first; the map shows the first one that a
-            sweep has.
-        knobs: Settings by which the time grows, and the two sizes at which the cost estimate tries them.
-        sizes: Values of the knobs in a whole run; a knob that does not matter to it is left out.
-        check_libraries: Raises InputError where an optional library that a config uses is not installed.
-        cost: What a pack of points takes, from its settings alone.
-        large: Which settings make a pack large.
-        for_trial: What a trial with these knobs changes besides them, by dotted names.
-        stored: What the bytes of a point grow with.
-        pack_size: At most so many points run as one program.
-        may_differ: Settings in which the points of one pack may differ.
-        curve_panels: Panels of a point's curves on the page: the title, and how the names of its curves start.
-
-    Example:
-        >>> sorted(KINDS), next(iter(KINDS["train"].measures))
-        (['pretrain', 'probe', 'train'], 'phase')
-    """
-
-    build: Callable[[dict[str, Any]], Settings]
+    build: Callable[[dict[str, Any]], Settings]  # makes a checked config from nested settings
+    # runs a pack of points; the paths are folders for runs that have one. A killed run resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
-    reads: tuple[str, ...]
+    reads: tuple[str, ...]  # settings that may name files; a point whose files have changed is run again
+    # the main measures and what they mean, the most important first; the map shows the first one that a sweep has
     measures: dict[str, str]
+    # settings by which the time grows, and the two sizes at which the cost estimate tries them
     knobs: dict[str, tuple[int, int]]
+    # values of the knobs in a whole run; a knob that does not matter to it is left out
     sizes: Callable[[Settings], dict[str, int]]
+    # raises InputError where an optional library that a config uses is not installed
     check_libraries: Callable[[Settings], None] = lambda _config: None
+    # what a pack of points takes, from its settings alone
     cost: Callable[[Sequence[Settings]], Cost] = lambda _configs: Cost()
-    large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"
+    large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"  # which settings make a pack large
+    # what a trial with these knobs changes besides them, by dotted names
     for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
-    stored: Callable[[Settings], int] = lambda _: 1
-    pack_size: Callable[[Settings], int] = lambda _: 1
-    may_differ: tuple[str, ...] = ()
+    pack_size: Callable[[Settings], int] = lambda _: 1  # at most so many points run as one program
+    may_differ: tuple[str, ...] = ()  # settings in which the points of one pack may differ
+    # panels of a point's curves on the page: the title, and how the names of its curves start
     curve_panels: dict[str, str] = field(default_factory=dict)
 
 
@@ -146,7 +120,6 @@ def thinned(metrics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
-    """None for what is not a number."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in measures.items()
@@ -177,7 +150,6 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
         knobs={"steps": (20, 120)},
         sizes=lambda config: {"steps": config.total_steps},
         for_trial=lambda _config, _sizes: {"epochs": None, "snapshots": "none"},
-        stored=lambda config: min(CURVE_POINTS, config.total_steps),
         pack_size=training.together,
         may_differ=("seed", "optimizer.lr", "model.init_scale"),
         curve_panels=NORMS,
@@ -199,7 +171,6 @@ KINDS: dict[str, SweepKind[Any]] = {  # by the name of the command
             "snapshots": "none" if config.snapshots == "none" else "log",
             "optimizer.warmup": min(config.optimizer.warmup, sizes["steps"]),
         },
-        stored=lambda config: max(1, len(config.snapshot_steps)),
         curve_panels=NORMS,
     ),
     "probe": SweepKind[language.ProbeConfig](

@@ -6,27 +6,118 @@ result.rows[0]["phase"], result.counts, result.table().to_pandas()
 
 from __future__ import annotations
 
+import functools
+import glob
+import hashlib
 import io
 import json
 import os
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, files, flat, folders
+from topicscope.ground import InputError, Kind, Result, files, flat, folders, parse_json, read_bytes
 from topicscope.measure import PHASE_MEANINGS
-from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, place_text
-from topicscope.sweeps.kinds import kind_of
+from topicscope.sweeps.kinds import PointResult, kind_of
 
 if TYPE_CHECKING:
     import pyarrow
 
+RESULT, CURVES, POINTS = "result.json", "curves.npz", "points"
+WHOLE = 64 * 2**20  # bytes up to which a file is read whole; of a larger one its size and both ends count
+# 'failed': the point's run raised an error; 'changed': the files that the point reads have changed since
+State = Literal["done", "failed", "missing", "damaged", "changed"]
+
+
+def point_home(root: Path, point: Point) -> Path:
+    return root / POINTS / point.name
+
+
+def write_point(root: Path, point: Point, result: PointResult) -> None:
+    """Written under another name, then renamed. Nothing in it depends on time or machine."""
+    packed = npz(result.curves)
+    content = {
+        "kind": point.kind,
+        "config": point.config,
+        "axes": point.axes,
+        "error": result.error,
+        "measures": result.measures,
+        "inputs": input_digest(point),
+        "curves": hashlib.sha256(packed).hexdigest(),
+    }
+    with files.whole_folder(point_home(root, point)) as folder:
+        files.write(folder / CURVES, packed)
+        files.write_json(folder / RESULT, files.sealed(content))
+
+
+def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult]:
+    """What is there, or an empty result.
+
+    Every byte is checked against its digest; with `fresh`, the files that the point read as well.
+    """
+    folder, nothing = point_home(root, point), PointResult()
+    if not folder.is_dir():
+        return "missing", nothing
+    try:
+        content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
+        packed = read_bytes(folder / CURVES)
+        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
+            return "damaged", nothing
+        if fresh and content["inputs"] != input_digest(point):
+            return "changed", nothing
+        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+            curves = dict(arrays)
+        result = PointResult(content["measures"], curves, content["error"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+        return "damaged", nothing
+    return ("done" if result.error is None else "failed"), result
+
+
+def npz(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The same bytes for the same arrays: numpy would write the time of day into the archive."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            inner = io.BytesIO()
+            np.lib.format.write_array(inner, np.ascontiguousarray(array), allow_pickle=False)
+            # an entry without a date is of 1980
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), inner.getvalue(), zipfile.ZIP_DEFLATED)
+    return buffer.getvalue()
+
+
+def input_digest(point: Point) -> str:
+    """A digest of all files that the point names; a name that is no file (a hub id, a word) does not count."""
+    digest_of_files, settings = hashlib.sha256(), flat(point.config)
+    given = [settings.get(key) for key in kind_of(point.kind).reads]
+    names = [name for value in given for name in (value if isinstance(value, list) else [value])]
+    for name in [name for name in names if isinstance(name, str)]:
+        for path in map(Path, sorted(glob.glob(name))):
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file():
+                    stat = file.stat()
+                    content = file_digest(str(file.resolve()), stat.st_size, stat.st_mtime_ns)
+                    digest_of_files.update(f"{name} {file} {content}\n".encode())
+    return digest_of_files.hexdigest()[:16]
+
+
+@functools.lru_cache(maxsize=100_000)
+def file_digest(path: str, size: int, _written: int) -> str:
+    """Read once per process, however many points name the file."""
+    with Path(path).open("rb") as stream:
+        if size <= WHOLE:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        ends = stream.read(WHOLE // 2)
+        stream.seek(-WHOLE // 2, 2)
+        return hashlib.sha256(ends + stream.read() + str(size).encode()).hexdigest()
+
+
 GRID, CSV, PARQUET, RUNS = "sweep.json", "points.csv", "points.parquet", "runs"
-SWEEP = Kind("sweep", 3, (GRID, CSV, PARQUET, RUNS, points.POINTS, "map.png", "map.svg"), resumes="always")
+SWEEP = Kind("sweep", 3, (GRID, CSV, PARQUET, RUNS, POINTS, "map.png", "map.svg"), resumes="always")
 MOST_FAILURES = 5  # that the summary names
 
 # a point as a row of a table: name, values on the axes, state, measures, error; the columns depend on the sweep
@@ -48,8 +139,9 @@ class Sweep(Result):
 
     kind: ClassVar[str] = SWEEP.name
 
-    grid: Grid
-    folder: Path
+    grid: Grid  # the grid
+    folder: Path  # the folder
+    # for each point its state ('done', 'failed' or 'missing'), its values on the axes, and its measures
     rows: list[Row]
 
     @classmethod
@@ -59,17 +151,14 @@ class Sweep(Result):
 
     @property
     def measures(self) -> list[str]:
-        """Names of what was measured, of any point."""
         known = {"point", "state", "error", *self.grid.axes}
         return list(dict.fromkeys(key for row in self.rows for key in row if key not in known))
 
     @property
     def main_measures(self) -> list[str]:
-        """The measures that matter most for this kind of sweep, the first one first."""
         return [name for name in kind_of(self.grid.kind).measures if name in self.measures]
 
     def meanings(self) -> list[str]:
-        """What the main measures and the phases mean, one line each."""
         about = kind_of(self.grid.kind).measures
         lines = [f"{name}: {about[name]}" for name in self.main_measures]
         if "phase" in self.main_measures:
@@ -81,12 +170,10 @@ class Sweep(Result):
         return {state: sum(row["state"] == state for row in self.rows) for state in ("done", "failed", "missing")}
 
     def curves(self) -> Iterator[Mapping[str, np.ndarray]]:
-        """The curves of each row, read one after another; empty where a point is missing."""
         return map(self.curves_of, range(len(self.rows)))
 
     def curves_of(self, number: int) -> Mapping[str, np.ndarray]:
-        """The curves of one row."""
-        return points.read(self.folder, self.grid.points[number])[1].curves
+        return read_point(self.folder, self.grid.points[number])[1].curves
 
     def summary(self) -> list[str]:
         failed = [row for row in self.rows if row["state"] == "failed"]
@@ -99,7 +186,7 @@ class Sweep(Result):
                 for row in failed[:MOST_FAILURES]
             ),
         ]
-        stored = {path.name for path in (self.folder / points.POINTS).glob("[!.]*")}
+        stored = {path.name for path in (self.folder / POINTS).glob("[!.]*")}
         if others := len(stored - {point.name for point in self.grid.points}):
             what, stay = (
                 ("1 point of another grid is", "stays")
@@ -128,7 +215,6 @@ class Sweep(Result):
         return pyarrow.table({name: alike(values) for name, values in columns.items()})
 
     def write_table(self) -> None:
-        """points.csv and points.parquet, in the folder of the sweep."""
         import pyarrow.parquet
 
         table, buffer = self.table(), io.BytesIO()
@@ -142,7 +228,7 @@ class Sweep(Result):
 
 
 def row_of(root: Path, point: Point, fresh: bool) -> Row:
-    state, result = points.read(root, point, fresh=fresh)
+    state, result = read_point(root, point, fresh=fresh)
     row = {"point": point.name, **point.axes, "state": state if state in ("done", "failed") else "missing"}
     return row | result.measures | ({} if result.error is None else {"error": result.error})
 
@@ -156,26 +242,7 @@ def alike(values: list[Any]) -> list[Any]:
 
 
 def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
-    """Read the sweep in a folder, finished or not, with the grid that the folder was last used for.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        The sweep.
-
-    Raises:
-        InputError: The folder holds no sweep, or is damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.sweeps import sweep
-        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = sweep({"base": base | {"steps": 10}, "axes": {"seed": [0, 1]}}, f"{folder}/sweep")
-        ...     read_sweep(f"{folder}/sweep").counts
-        {'done': 2, 'failed': 0, 'missing': 0}
-    """
+    """Read the sweep in a folder, finished or not, with the grid that the folder was last used for."""
     path = Path(folder)
     folders.about_of(path, SWEEP)
     content = folders.read_json(path / GRID)
@@ -189,26 +256,8 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
-    """Count the points of a grid that a folder holds, without reading them.
-
-    Args:
-        grid: The grid.
-        folder: The folder of a sweep.
-
-    Returns:
-        The number of points.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.sweeps import build_grid, sweep
-        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> one, two = ({"base": base | {"steps": 10}, "axes": {"seed": seeds}} for seeds in ([0], [0, 1]))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = sweep(one, f"{folder}/sweep")
-        ...     stored_points(build_grid(two), f"{folder}/sweep")
-        1
-    """
-    return sum(points.home(Path(folder), point).is_dir() for point in grid.points)
+    """Count the points of a grid that a folder holds, without reading them."""
+    return sum(point_home(Path(folder), point).is_dir() for point in grid.points)
 
 
 def store_grid(path: Path, grid: Grid) -> None:

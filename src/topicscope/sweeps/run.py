@@ -9,12 +9,16 @@ What an engine runs are points packed into tasks, as a function of the grid alon
 
 import json
 import os
+import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from topicscope.ground import (
     PROCESS,
@@ -30,61 +34,42 @@ from topicscope.ground import (
     open_engine,
     open_folder,
     serial,
+    silent,
     usable_device,
     watched,
 )
-from topicscope.sweeps import points
 from topicscope.sweeps.grid import Grid, Point, build_grid, grid_of, placed
 from topicscope.sweeps.kinds import PointResult, kind_of
-from topicscope.sweeps.result import GRID, RUNS, SWEEP, Sweep, store_grid
+from topicscope.sweeps.result import (
+    GRID,
+    POINTS,
+    RUNS,
+    SWEEP,
+    State,
+    Sweep,
+    input_digest,
+    point_home,
+    read_point,
+    store_grid,
+    write_point,
+)
 
 PHASE = "running points"
 
 
-@dataclass(frozen=True)
-class Task:
-    """A pack of points that run as one program. Packs do not depend on what is done: every point gets the same bytes.
-
-    Attributes:
-        points: The points.
-
-    Example:
-        See `pack`.
-    """
-
-    points: tuple[Point, ...]
+Pack = tuple[Point, ...]
+"""Points that run as one program. Packs do not depend on what is done: every point gets the same bytes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs its points.
+    """Where a worker runs its points."""
 
-    Attributes:
-        scratch: Folder in which runs have folders of their own.
-        start: Folder in which relative paths of a config start.
-
-    Example:
-        See `compute`.
-    """
-
-    scratch: str
-    start: str
+    scratch: str  # folder in which runs have folders of their own
+    start: str  # folder in which relative paths of a config start
 
 
-def pack(grid: Grid) -> list[Task]:
-    """Put points that may run together into tasks, in the order of the grid.
-
-    Args:
-        grid: The grid.
-
-    Returns:
-        The tasks.
-
-    Example:
-        >>> grid = build_grid({"axes": {"batch_size": [20, 40], "seed": {"seeds": 3}}})
-        >>> [len(task.points) for task in pack(grid)]  # seeds share a program, batch sizes do not
-        [3, 3]
-    """
+def pack(grid: Grid) -> list[Pack]:
     kind = kind_of(grid.kind)
     groups: dict[str, list[Point]] = {}
     for point in grid.points:
@@ -93,55 +78,28 @@ def pack(grid: Grid) -> list[Task]:
     tasks = []
     for group in groups.values():
         size = kind.pack_size(kind.build(group[0].config))
-        tasks += [Task(tuple(group[i : i + size])) for i in range(0, len(group), size)]
+        tasks += [tuple(group[i : i + size]) for i in range(0, len(group), size)]
     return tasks
 
 
 def devices(grid: Grid) -> set[str]:
-    """The devices that the points of a grid name.
-
-    Args:
-        grid: The grid.
-
-    Returns:
-        Their names.
-
-    Example:
-        >>> devices(build_grid({"base": {"device": "cpu"}, "axes": {"seed": [0, 1]}}))
-        {'cpu'}
-    """
     return {point.config.get("device", "cpu") for point in grid.points}
 
 
-def compute(place: Place, task: Task) -> list[PointResult]:
-    """Run a pack of points on one thread: what an engine calls in a worker.
-
-    Args:
-        place: Where the points run.
-        task: The pack.
-
-    Returns:
-        One result per point. The error of a point is its result; an error of the machine is raised.
-
-    Example:
-        >>> base = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> [task] = pack(build_grid({"base": base | {"steps": 10}, "axes": {"seed": [0, 1]}}))
-        >>> results = compute(Place(".", "."), task)
-        >>> [(one.error, one.measures["steps_done"], len(one.curves["loss"])) for one in results]  # with the start
-        [(None, 10, 11), (None, 10, 11)]
-    """
-    kind = kind_of(task.points[0].kind)
+def compute(place: Place, task: Pack) -> list[PointResult]:
+    """Run a pack of points on one thread: what an engine calls in a worker."""
+    kind = kind_of(task[0].kind)
     try:
         # the whole grid was checked before the first pack
         with affordable(), chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
             # the folder of a run depends on the files that it reads: another text is another run
-            homes = [Path(place.scratch) / f"{point.name}-{points.inputs(point)}" for point in task.points]
-            return kind.run([kind.build(point.config) for point in task.points], homes)
+            homes = [Path(place.scratch) / f"{point.name}-{input_digest(point)}" for point in task]
+            return kind.run([kind.build(point.config) for point in task], homes)
     except (OSError, MemoryError):
         raise  # a full disk, no memory: nothing is wrong with the point, and it is still to be done
     except Exception as error:
-        if len(task.points) > 1:  # one by one, so that the error of one point is not that of the others
-            return [result for point in task.points for result in compute(place, Task((point,)))]
+        if len(task) > 1:  # one by one, so that the error of one point is not that of the others
+            return [result for point in task for result in compute(place, (point,))]
         text = " ".join(str(error).split()) or type(error).__name__
         if not isinstance(error, InputError):  # which are about the input; others say where they were raised
             frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -155,7 +113,7 @@ def nothing_left(folder: Folder) -> Iterator[None]:
     try:
         yield
     except (InputError, MemoryError):
-        if folder.fresh and not folder.file(points.POINTS).exists():
+        if folder.fresh and not folder.file(POINTS).exists():
             folder.file(GRID).unlink(missing_ok=True)
         raise
 
@@ -166,11 +124,11 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
     known: dict[str, Cost] = {}
     whole, largest, of_largest = Cost(), Cost(), list[Any]()
     for task in pack(grid):
-        if all(points.home(root, point).is_dir() for point in task.points):
+        if all(point_home(root, point).is_dir() for point in task):
             continue
-        alike = json.dumps([placed(task.points[0].config, dict.fromkeys(kind.may_differ)), len(task.points)])
+        alike = json.dumps([placed(task[0].config, dict.fromkeys(kind.may_differ)), len(task)])
         if alike not in known:  # seeds and rates cost the same
-            configs = [kind.build(point.config) for point in task.points]
+            configs = [kind.build(point.config) for point in task]
             kind.check_libraries(configs[0])
             known[alike] = kind.cost(configs)  # raises where a model or a text is not there
             if known[alike].memory > largest.memory:
@@ -254,26 +212,85 @@ def sweep(
     ):
         root, count = folder.path.resolve(), len(grid.points)
         store_grid(root, grid)
-        states: dict[str, points.State] = {}
+        states: dict[str, State] = {}
         for point in grid.points:
             shown("reading points", len(states), count)
-            states[point.name] = points.read(root, point, fresh=True)[0]
+            states[point.name] = read_point(root, point, fresh=True)[0]
         stays = ("done",) if retry_failed else ("done", "failed")
         to_run = {name for name, state in states.items() if state not in stays}
         # a pack is run whole, whatever of it is there: its points get the bytes that an undisturbed sweep gives them
-        tasks = [task for task in pack(grid) if any(point.name in to_run for point in task.points)]
+        tasks = [task for task in pack(grid) if any(point.name in to_run for point in task)]
         failed = sum(state == "failed" for name, state in states.items() if name not in to_run)
         finished = count - len(to_run)
         shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         if tasks:
             folder.mark("running")
         for number, results in run(compute, Place(str(root / RUNS), str(Path.cwd())), tasks):
-            for point, result in zip(tasks[number].points, results, strict=True):
+            for point, result in zip(tasks[number], results, strict=True):
                 if point.name in to_run:
-                    points.write(root, point, result)
+                    write_point(root, point, result)
                     finished, failed = finished + 1, failed + (result.error is not None)
             shown(PHASE, finished, count, f"{failed} failed" if failed else "")
         shown("reading results")
         whole = Sweep.of(grid, out)
         folder.finish({"counts": whole.counts, "rows": whole.rows})
     return whole
+
+
+TRIALS = 4  # packs that are tried, from the first to the last of the grid
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a sweep still has to do, from short trials of a few points."""
+
+    packs: int  # number of packs of points
+    core_seconds: float  # seconds of one core
+    bytes: int  # bytes on disk
+
+
+def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Estimate:
+    """Estimate what some points of a grid cost, by short trials of a few of them."""
+    tasks = [task for task in pack(grid) if any(point.name in missing for point in task)]
+    if not tasks:
+        return Estimate(0, 0.0, 0)
+    chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
+    kind, seconds, disk = kind_of(grid.kind), 0.0, 0.0
+    for number, task in enumerate(chosen):
+        progress("short trials of a few points, up to a minute", number, len(chosen))
+        seconds += trial(task)
+        disk += kind.cost([kind.build(point.config) for point in task]).disk
+    share = len(tasks) / len(chosen)
+    return Estimate(len(tasks), share * seconds, round(share * disk))
+
+
+def trial(task: Pack) -> float:
+    """Seconds of one pack: those of a short trial, and for every knob its slope times what is left."""
+    kind = kind_of(task[0].kind)
+    whole = kind.sizes(kind.build(task[0].config))
+    small = {knob: min(kind.knobs[knob][0], size) for knob, size in whole.items()}
+    timed(task, small)  # imports, caches
+    seconds = total = timed(task, small)
+    for knob, full_size in whole.items():
+        more = min(kind.knobs[knob][1], full_size)
+        if more > small[knob]:
+            longer = timed(task, small | {knob: more})
+            total += max(0.0, longer - seconds) / (more - small[knob]) * (full_size - small[knob])
+    return total
+
+
+def timed(task: Pack, sizes: dict[str, int]) -> float:
+    short = tuple(shortened(point, sizes) for point in task)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        results = compute(Place(folder, str(Path.cwd())), short)
+        seconds = time.perf_counter() - began
+    if errors := [result.error for result in results if result.error is not None]:
+        raise InputError(f"a trial of the point {task[0].name} failed: {errors[0]}")
+    return seconds
+
+
+def shortened(point: Point, sizes: dict[str, int]) -> Point:
+    kind = kind_of(point.kind)
+    changes = sizes | kind.for_trial(kind.build(point.config), sizes)
+    return Point(point.kind, kind.build(placed(point.config, changes)).as_dict(), point.axes)

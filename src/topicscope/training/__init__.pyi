@@ -1,4 +1,3 @@
-from .ceilings import TopicCeiling as TopicCeiling, topic_ceiling as topic_ceiling, word_scores as word_scores
 from .comparison import (
     OptimumComparison as OptimumComparison,
     compare_with_optimum as compare_with_optimum,
@@ -8,21 +7,30 @@ from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,
     Data as Data,
-    Optimizer as Optimizer,
+    Phase as Phase,
     RunConfig as RunConfig,
+    Schedule as Schedule,
 )
 from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, together as together
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed
+from .optimiser import (
+    OPTIMISERS as OPTIMISERS,
+    Optimizer as Optimizer,
+    Rule as Rule,
+    optimiser_names as optimiser_names,
+    register_optimiser as register_optimiser,
+)
 from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
 from .run import train as train
-from .schedule import Phase as Phase, Schedule as Schedule
 from .timeline import (
+    TopicCeiling as TopicCeiling,
     is_sandbox as is_sandbox,
     read_snapshots as read_snapshots,
     sandbox_effects as sandbox_effects,
     sandbox_timeline as sandbox_timeline,
     snapshot_timeline as snapshot_timeline,
+    topic_ceiling as topic_ceiling,
 )
 from .watching import WatchedRun as WatchedRun, ask_to_pause as ask_to_pause, ask_to_stop as ask_to_stop

@@ -8,34 +8,34 @@ Every setting can be given in a YAML file, by `--set`, or by keyword.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from topicscope.ground import (
     MOST,
     Config,
     Count,
-    Decay,
     Device,
     InputError,
     PositiveRate,
-    Rate,
     Seed,
     Steps,
     Text,
     flat,
     log_steps,
     merged,
-    only_for,
+    nearest,
     section,
 )
 from topicscope.laws import covered_world
-from topicscope.model import ModelConfig, Objective
-from topicscope.training.schedule import Schedule, named_schedule
+from topicscope.model import MOST_PARTS, AnyModel, Architecture, ModelConfig, Objective
+from topicscope.training.optimiser import Optimizer
 from topicscope.world import Dirichlet, Masking, Prior, TopicModel, World, matrix_of
 
 
@@ -62,36 +62,72 @@ class Data:
 
 
 @section
-class Optimizer:
-    """SGD or Adam, as in torch.optim.
+class Phase:
+    """A stretch of a run in which only some parts of the model train.
 
     Attributes:
-        name: 'adam' or 'sgd'.
-        lr: Learning rate.
-        momentum: Momentum of SGD.
-        betas: Decay rates of Adam's moments.
-        eps: Epsilon of Adam.
+        parts: Names of the parts that train, such as 'value', 'key' and 'query'.
+        steps: Number of steps; None: to the end of the run.
 
     Example:
-        >>> from topicscope import Optimizer
-        >>> Optimizer(name="sgd", lr=0.1).lr
-        0.1
-        >>> Optimizer(name="sgd", eps=1e-4)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: Optimizer: optimizer.eps belongs to adam; ...
+        See `Schedule`.
     """
 
-    name: Literal["adam", "sgd"] = "adam"
-    lr: PositiveRate = 0.01
-    momentum: Decay = 0.0
-    betas: tuple[Decay, Decay] = (0.9, 0.999)
-    eps: Rate = 1e-8
+    parts: Annotated[list[Text], Field(max_length=MOST_PARTS)]
+    steps: Count | None = None
+
+
+@section
+class Schedule:
+    """Which parts train when: phases one after another. Without phases all trained parts train throughout.
+
+    Attributes:
+        phases: The phases.
+        repeat: Start again with the first phase after the last one.
+
+    Example:
+        >>> from topicscope import Phase, Schedule
+        >>> schedule = Schedule([Phase(["value"], 100), Phase(["key", "query"])])
+        >>> schedule.active(step=99, trained=("key", "query", "value")), schedule.active(100, ("key", "query", "value"))
+        (('value',), ('key', 'query'))
+    """
+
+    phases: list[Phase] = Field(default_factory=list, max_length=1000)
+    repeat: bool = False
 
     @model_validator(mode="after")
-    def _check(self) -> Optimizer:
-        only_for(self, "optimizer", "sgd", "momentum")
-        only_for(self, "optimizer", "adam", "betas", "eps")
+    def _check(self) -> Schedule:
+        unbounded = [phase.steps is None for phase in self.phases]
+        for wrong, message in (
+            (self.repeat and not self.phases, "schedule: repeat needs phases to repeat"),
+            (
+                not all(phase.parts for phase in self.phases),
+                "schedule: a phase without parts trains nothing; name at least one part",
+            ),
+            (
+                any(unbounded[:-1]) or (self.repeat and any(unbounded)),
+                "schedule: only the last phase of a schedule that does not repeat may leave out its steps",
+            ),
+        ):
+            if wrong:
+                raise ValueError(message)
         return self
+
+    def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
+        """The parts that train at `step`. Behind the last phase the last phase goes on."""
+        if not self.phases:
+            return trained
+        ends = list(itertools.accumulate(phase.steps or math.inf for phase in self.phases))
+        place = step % ends[-1] if self.repeat else step
+        phase = next((phase for phase, end in zip(self.phases, ends, strict=True) if place < end), self.phases[-1])
+        return tuple(part for part in trained if part in phase.parts)
+
+    def groups(self, trained: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Trained parts that are always active together, which the optimiser can treat as one."""
+        together: dict[tuple[bool, ...], list[str]] = {}
+        for part in trained:
+            together.setdefault(tuple(part in phase.parts for phase in self.phases), []).append(part)
+        return [tuple(parts) for parts in together.values()]
 
 
 TOGETHER = 8
@@ -160,7 +196,7 @@ class RunConfig(Config):
         "data.train_file",
         "data.dev_file",
         *WORLD_FILES,
-        "model.value_matrix",
+        *(f"model.{name}" for name in ModelConfig.FILES),
     )
 
     version: Literal[2] = 2
@@ -179,7 +215,7 @@ class RunConfig(Config):
     documents: Prior = Dirichlet()
     data: Data = Data()
     masking: Masking = Masking()
-    model: ModelConfig = ModelConfig()
+    model: AnyModel = ModelConfig()
     objective: Objective = Objective()
     optimizer: Optimizer = Optimizer()
     schedule: Schedule = Schedule()
@@ -193,8 +229,14 @@ class RunConfig(Config):
         penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
         named = (*penalised, *(part for phase in self.schedule.phases for part in phase.parts))
         frozen, last = next((part for part in named if part not in trained), None), max(self.snapshot_steps, default=0)
+        parts = (part for phase in self.schedule.phases for part in phase.parts)
+        unknown = next((part for part in parts if part not in self.model.STREAMS), None)
         for wrong, message in (
             (not trained, "every part of the model is frozen; let at least one be 'trained'"),
+            (
+                unknown is not None,
+                f"schedule: unknown part {unknown!r}; {nearest(unknown or '', self.model.STREAMS)}",
+            ),
             (
                 frozen is not None,
                 f"part {frozen!r} is not trained in this model, so neither L2 nor a schedule can name it; "
@@ -268,6 +310,32 @@ class RunConfig(Config):
         config = super().of(whole | {"schedule": {}})
         named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
         return super().of(whole | {"schedule": asdict(named)})
+
+
+SCHEDULES = ("joint", "two-stage", "alternating")
+
+
+def named_schedule(name: str, model: Architecture, vocabulary: int, steps: int) -> Schedule:
+    """A schedule by its name.
+
+    'joint': all at once. 'two-stage': everything but attention for half of the steps, then key and query.
+    'alternating': the same in turns of 100 steps.
+    """
+    if name not in SCHEDULES:
+        raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
+    if name == "joint":
+        return Schedule()
+    trained = model.trained_shapes(vocabulary)
+    attention = [part for part in trained if part in model.ATTENTION]
+    others = [part for part in trained if part not in model.ATTENTION]
+    if not attention or not others:
+        raise InputError(
+            f"schedule {name!r} needs a trained key or query and another trained part; "
+            f"trained here: {', '.join(trained) or 'nothing'}"
+        )
+    if name == "two-stage":
+        return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
+    return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
 def steps_at_once(config: RunConfig, sets: int, device: str, longest: int | None = None) -> int:

@@ -1,62 +1,78 @@
-"""The documents of one run, and how good a run can get on them."""
+"""The documents of one run, and its task: what is hidden of them, what is predicted, and how good a run can get."""
 
-from functools import partial
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
 from topicscope.ground import Stream, generator
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
 from topicscope.training.config import RunConfig
-from topicscope.world import (
-    Documents,
-    InfiniteDocuments,
-    MaskedDocuments,
-    Rows,
-    mask_keys,
-    read_documents,
-)
+from topicscope.world import Documents, InfiniteDocuments, MaskedDocuments, Rows, mask_keys, read_documents, stack
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
-UNEQUAL_DOCUMENTS = 500  # of the Bayes floor where the posterior takes longer: word by word
-ESTIMATED_DOCUMENTS = 250  # where it is estimated from draws
+UNEQUAL_DOCUMENTS = 500  # dev documents of the Bayes floor where the posterior takes longer: word by word
+ESTIMATED_DOCUMENTS = 250  # the same where it is estimated from draws
+ENDLESS_DOCUMENTS = 500  # infinite documents whose differences from the floor are measured one by one
 
 
 def floor_documents(config: RunConfig) -> int:
-    """Dev documents, at most, of which the Bayes floor is made."""
+    """The largest number of dev documents from which the Bayes floor is computed."""
     if not config.documents.exact(config.topic_model):
         return ESTIMATED_DOCUMENTS
     return config.data.dev_documents if config.topic_model.uniform else UNEQUAL_DOCUMENTS
 
 
 class RunData:
-    """Training and development documents of one run, drawn or read.
+    """Training and development documents of one run, drawn or read when they are first asked for.
 
-    Args:
-        config: Config of the run.
-
-    Example:
-        >>> data = RunData(RunConfig.of({"data": {"documents": 30, "dev_documents": 20}}))
-        >>> len(data.train), len(data.dev), sorted(data.floors())
-        (30, 20, ['bayes', 'bayes_topics'])
+    >>> data = RunData(RunConfig.of({"data": {"documents": 30, "dev_documents": 20}}))
+    >>> len(data.train), len(data.dev), sorted(data.task.floors())
+    (30, 20, ['bayes', 'bayes_topics'])
     """
 
     def __init__(self, config: RunConfig) -> None:
-        self.config, self.no_floor = config, ""
-        self.floor_costs: dict[str, np.ndarray] = {}  # of each document of a Bayes floor, once `floors` has found it
-        self.train = self._documents(config.data.train_file, Stream.TRAIN_DOCUMENTS, config.data.documents)
-        self.dev = self._documents(config.data.dev_file, Stream.DEV_DOCUMENTS, config.data.dev_documents)
-        self.dev_masked = self.dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
-        self.layout = {"uniform": config.model.uniform_attention, "hide_masked": config.model.hide_masked}
+        self.config = config
+
+    @cached_property
+    def train(self) -> Documents | InfiniteDocuments:
+        return self._documents(self.config.data.train_file, Stream.TRAIN_DOCUMENTS, self.config.data.documents)
+
+    @cached_property
+    def dev(self) -> Documents | InfiniteDocuments:
+        return self._documents(self.config.data.dev_file, Stream.DEV_DOCUMENTS, self.config.data.dev_documents)
+
+    @cached_property
+    def task(self) -> MaskedTask:
+        return MaskedTask(self.config, self.dev)
 
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         if file is not None:
             return read_documents(file, self.config.topic_model).take(slice(count))  # a shorter file is used whole
         return self.config.documents.sample(self.config.topic_model, count, generator(self.config.seed, stream))
 
-    def dev_rows(self) -> list[Rows]:
-        """The development set with its masks, which are drawn once."""
-        config, real = self.config, np.dtype(self.config.dtype)
-        return list(self.dev_masked.batches(config.topic_model, config.masking, real, **self.layout))
+
+class MaskedTask:
+    """Masked positions are hidden, and their words predicted. The floors are those of the Bayes-optimal predictor.
+
+    Another task, such as predicting the next word, is a class with the same methods beside this one.
+    """
+
+    def __init__(self, config: RunConfig, dev: Documents | InfiniteDocuments) -> None:
+        self.config, self.no_floor = config, ""
+        self.floor_costs: dict[str, np.ndarray] = {}  # of each document of a Bayes floor, once `floors` was called
+        self.dev = dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
+
+    def rows(self, hidden: MaskedDocuments | InfiniteDocuments, real: str, **size: int) -> list[Rows]:
+        """Batches of documents, in the layout that the model reads."""
+        config = self.config
+        layout: dict[str, Any] = config.model.layout._asdict() | size
+        return list(hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout))
 
     def floors(self) -> dict[str, dict[str, float]]:
         """The floors of the dev loss.
@@ -71,22 +87,16 @@ class RunData:
         uniform attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can
         reach. Documents from a file have no floors: their prior is not known.
         """
-        config, dev = self.config, self.dev_masked
+        config, dev = self.config, self.dev
         if config.data.dev_file is not None:
             return {}
         if isinstance(dev, MaskedDocuments) and dev.documents.lengths.max() > LONGEST:
             return {}
         if isinstance(dev, MaskedDocuments) and (few := floor_documents(config)) < len(dev):
             dev = dev.first(few)
-        bayes = partial(
-            bayes_loss,
-            config.objective.loss,
-            config.topic_model,
-            config.documents,
-            config.masking,
-            dev,
-            hide_masked=config.model.hide_masked,
-        )
+        world = (config.topic_model, config.documents, config.masking)
+        hide_masked = config.model.layout.hide_masked
+        bayes = partial(bayes_loss, config.objective.loss, *world, dev, hide_masked=hide_masked)
         result: dict[str, dict[str, float]] = {}
         try:
             both = {"bayes": bayes(own_word=True), "bayes_topics": bayes(own_word=False)}
@@ -101,18 +111,59 @@ class RunData:
 
     def _least_squares(self) -> dict[str, float]:
         config, model = self.config, self.config.model
-        rows = self.dev_masked.batches(
-            config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=model.hide_masked
+        vocabulary, trained = config.topic_model.vocabulary, model.trained_shapes(config.topic_model.vocabulary)
+        hide_masked = model.layout.hide_masked
+        rows = self.dev.batches(
+            config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=hide_masked
         )
-        scale = config.objective.scale(config.topic_model.vocabulary)
-        # where least squares fits W_V itself its lambda counts; elsewhere the floor is that without a penalty
-        fits_value = model.embedding == "one-hot" and model.head != "untied" and model.value == "trained"
-        ridge = config.objective.penalties(("value",)).get("value", 0.0) if fits_value else 0.0
+        scale = config.objective.scale(vocabulary)
+        # where least squares fits a trained table itself its lambda counts; elsewhere the floor has no penalty
+        penalties = config.objective.penalties(tuple(trained))
+        ridge = sum((penalties.get(part, 0.0) for part in model.followed().tables.values()), 0.0)
         fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
-        best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias=model.prediction_bias == "trained")
+        best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias="prediction_bias" in trained)
         return {
             "loss": best.loss * scale,
             "objective": best.objective * scale,
             "ridge": ridge,
             "documents": len(self.dev),
         }
+
+    def above_floors(
+        self, weights: Mapping[str, np.ndarray], dev_loss: float, floors: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, Any]:
+        """How far a run is above the floors just found, on the same documents and masks, in the words of its results.
+
+        - `above_floor`: the run's loss less the floor, on the floor's documents.
+        - `above_floor_error`: its standard error, from the differences of the documents (of infinite ones, of the first
+          few hundred). Bayes floors alone: least squares is fitted to these very documents.
+        - `floor_dev_loss`: the run's loss on the documents of the Bayes floor, where these are not the whole dev set.
+        """
+        above = {name: dev_loss - floor["loss"] for name, floor in floors.items()}
+        if not self.floor_costs:
+            return {"above_floor": above}
+        count = len(next(iter(self.floor_costs.values())))
+        own = self.dev_losses(
+            weights, min(count, ENDLESS_DOCUMENTS) if isinstance(self.dev, InfiniteDocuments) else count
+        )
+        differences = {name: own - costs[: len(own)] for name, costs in self.floor_costs.items()}
+        errors = {name: float(each.std() / math.sqrt(count)) for name, each in differences.items()}
+        if count == len(self.dev):
+            return {"above_floor": above, "above_floor_error": errors}
+        above |= {name: float(each.mean()) for name, each in differences.items()}
+        return {"above_floor": above, "above_floor_error": errors, "floor_dev_loss": float(own.mean())}
+
+    def dev_losses(self, weights: Mapping[str, np.ndarray], count: int) -> Float[np.ndarray, " D"]:
+        """Loss of a model on each of the first `count` dev documents, in float64."""
+        import torch
+
+        from topicscope.model import Weights
+
+        config, dev = self.config, self.dev
+        trained = config.model.trained_shapes(config.topic_model.vocabulary)
+        frozen = {name: part for name, part in weights.items() if name not in trained}
+        model = Weights([{name: weights[name] for name in trained}], frozen, dtype=torch.float64)
+        some = dev.first(count) if isinstance(dev, MaskedDocuments) else dev.take(slice(count))
+        batches = (stack([rows], torch.float64) for rows in self.rows(some, "float64"))
+        losses = (config.model.document_losses(model, config.objective, batch) for batch in batches)
+        return np.concatenate([loss.numpy() for loss in losses])

@@ -7,7 +7,7 @@ retired: its figures and weights are kept as they were, and the others do not no
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -15,13 +15,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.ground import InputError, can_compile, interruptible, usable_device
-from topicscope.model import Weights, collapsed_loss, initial
+from topicscope.model import Gradient, Weights
 from topicscope.training.config import BLOCK, RunConfig
 from topicscope.training.cost import quicker_on_gpu
 from topicscope.training.data import RunData
 from topicscope.training.feed import Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
-from topicscope.training.program import program_for
 from topicscope.training.track import Tracker
 from topicscope.world import Batch, stack
 
@@ -49,26 +48,91 @@ class Member:
 
 BEYOND = 1e6  # a loss so many times the first one counts as diverged, though it is still a number
 
+MOST_CAPTURES = 8  # that are kept; each holds memory of its own
+
 State = tuple[list[Tensor], dict[str, Tensor]]  # weights, and what the optimiser remembers
 
 Report = Callable[[int, Float[np.ndarray, "S M E"]], None]
 """Called after every block with the first step and the figures of its steps."""
 
 
+@dataclass
+class Program:
+    """One step of an ensemble: gradient, figures, optimiser."""
+
+    gradient: Gradient
+    optimiser: EnsembleOptimiser
+    tracker: Tracker
+
+    def step(self, place: Place, active: tuple[str, ...], number: int | None) -> None:
+        """Train the active parts on a batch; `number` is that of the step, None where nothing is to be recorded."""
+        loss = self.gradient(place.batch(), active)
+        if number is not None:
+            self.tracker.record(number, loss, active)
+        self.optimiser.step(active)
+
+
+@dataclass
+class Capture:
+    """The calls of a step as a graph, the batches that it reads, and which of them is next."""
+
+    graph: torch.cuda.CUDAGraph
+    together: Batch
+    number: torch.Tensor
+    loaded: Batch | None = None  # what was copied to `together`
+    following: int = -1  # what `number` shows on the device
+
+
+class CapturedProgram(Program):
+    """The same calls as CUDA graphs, one for every size of a batch and set of active parts.
+
+    A step is some 190 small calls of PyTorch, which cost as much as the arithmetic.
+    """
+
+    def __init__(self, gradient: Gradient, optimiser: EnsembleOptimiser, tracker: Tracker) -> None:
+        super().__init__(gradient, optimiser, tracker)
+        self.captures: dict[tuple[object, ...], Capture] = {}
+
+    def step(self, place: Place, active: tuple[str, ...], number: int | None) -> None:
+        if number is None or place.number is None:  # a batch made by itself has a size of its own
+            super().step(place, active, number)
+            return
+        key = (active, *(part.shape for part in place.together.parts()))
+        capture = self.captures.pop(key, None) or self.captured(place.together, active)
+        self.captures[key] = capture  # the last one used comes last
+        if len(self.captures) > MOST_CAPTURES:
+            del self.captures[next(iter(self.captures))]
+        if capture.loaded is not place.together:
+            for own, part in zip(capture.together.parts(), place.together.parts(), strict=True):
+                own.copy_(part)
+            capture.loaded, capture.following = place.together, -1
+        if capture.following != place.number:  # others may have taken the steps in between
+            capture.number.fill_(place.number)
+        capture.following = place.number + 1
+        self.tracker.expect(number, active)
+        capture.graph.replay()
+
+    def captured(self, together: Batch, active: tuple[str, ...]) -> Capture:
+        own, number = together.map(torch.clone), torch.zeros(1, dtype=torch.int64, device=together.context.device)
+        self.gradient(own.map(lambda part: part[0]), active)  # loads libraries, and changes no weight
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = self.gradient(own.map(lambda part: part.index_select(0, number)[0]), active)
+            self.tracker.record_next(loss)
+            self.optimiser.step(active)
+            number.add_(1)
+        return Capture(graph, own, number)
+
+
 class Ensemble:
-    """Models that differ only in seed, learning rate and initial scale, and take their steps together.
+    """Models that take their steps together. `train` is the usual way to run one.
 
-    Each model sees the documents, masks and initial weights that it has alone. `train` is the usual way to run one.
-
-    Args:
-        configs: One per model.
-
-    Example:
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> ensemble = Ensemble([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
-        >>> ensemble.run()
-        >>> [member.status for member in ensemble.members], ensemble.dev_loss().shape
-        (['done', 'done'], (2,))
+    >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
+    >>> ensemble = Ensemble([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
+    >>> ensemble.run()
+    >>> [member.status for member in ensemble.members], ensemble.dev_loss().shape
+    (['done', 'done'], (2,))
     """
 
     def __init__(self, configs: Sequence[RunConfig]) -> None:
@@ -88,7 +152,7 @@ class Ensemble:
         self.feed = Feed(list(drawn.values()), of, self.device, self.dtype, compiled=compiled)
         vocabulary = config.topic_model.vocabulary
         self.weights = Weights(
-            [initial(member.config.model, vocabulary, member.config.seed) for member in self.members],
+            [member.config.model.initial(vocabulary, member.config.seed) for member in self.members],
             config.model.frozen(config.topic_model, config.masking),
             config.schedule.groups(tuple(config.model.trained_shapes(vocabulary))),
             self.dtype,
@@ -96,7 +160,11 @@ class Ensemble:
         )
         self.optimiser = EnsembleOptimiser(self.weights, [m.config.optimizer for m in self.members], compiled=compiled)
         self.tracker = Tracker(self.weights, config, compiled=compiled)
-        self.program = program_for(config, self.weights, self.optimiser, self.tracker)
+        gradient = config.model.fast_pass(self.weights, config.objective) if compiled else None
+        if gradient is None:
+            gradient = partial(config.model.loss_and_gradient, self.weights, config.objective)
+        kind = CapturedProgram if self.device.type == "cuda" else Program
+        self.program = kind(gradient, self.optimiser, self.tracker)
         self.step = 0
         self.stopping = False  # set by who follows the run: it ends at this block, as it would at its last step
         self.first_loss = np.full(len(configs), np.inf)  # of each model: what a loss beyond all measure is measured by
@@ -107,7 +175,7 @@ class Ensemble:
 
     @cached_property
     def dev_batches(self) -> list[Batch]:
-        batches = zip(*(data.dev_rows() for data in self.feed.data), strict=True)
+        batches = zip(*(data.task.rows(data.task.dev, self.config.dtype) for data in self.feed.data), strict=True)
         return [stack(rows, self.dtype, self.feed.of).to(self.device) for rows in batches]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
@@ -115,7 +183,7 @@ class Ensemble:
         config, total = self.config, torch.zeros(len(self.members), dtype=torch.float64)
         sizes = [batch.context.shape[1] for batch in self.dev_batches]
         for batch, size in zip(self.dev_batches, sizes, strict=True):
-            total += size * collapsed_loss(config.model, self.weights, config.objective, batch).double().cpu()
+            total += size * config.model.loss(self.weights, config.objective, batch).double().cpu()
         return (total / sum(sizes)).numpy()
 
     def evaluate(self) -> None:
@@ -239,10 +307,7 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
     """An ensemble shares its program: everything but seed, learning rate and initial scale has to be the same."""
     if not configs or not all(isinstance(config, RunConfig) for config in configs):
         raise InputError("training takes at least one RunConfig; RunConfig.of(settings) makes one")
-    alike = [
-        replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=replace(c.model, init_scale=1.0))
-        for c in configs
-    ]
+    alike = [replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=c.model.same_start()) for c in configs]
     for one in alike:
         different = [f.name for f in fields(one) if getattr(one, f.name) != getattr(alike[0], f.name)]
         if different:

@@ -45,24 +45,14 @@ class Place:
 
 
 class Feed:
-    """The batches that the models of an ensemble see, step by step, made on their device for all of them at once.
+    """Batches of all data sets, of which there is one per seed; `of` says which of them each model sees.
 
-    What a model sees at a step depends on its seed and the step alone.
-
-    Args:
-        data: The data sets: one per seed.
-        of: The data set of each model.
-        device: Where the batches are made.
-        dtype: Their floating-point type.
-        compiled: Use compiled loops (CPU only).
-
-    Example:
-        >>> from topicscope.training import RunConfig, RunData
-        >>> data = RunData(RunConfig.of({"data": {"documents": 10, "dev_documents": 10}, "batch_size": 5}))
-        >>> feed = Feed([data], [0], torch.device("cpu"), torch.float32)
-        >>> rows = feed.rows(first=0, count=2)  # the documents of the first two steps: one epoch
-        >>> tuple(rows.shape), sorted(rows.flatten().tolist()) == list(range(10))
-        ((2, 1, 5), True)
+    >>> from topicscope.training import RunConfig, RunData
+    >>> data = RunData(RunConfig.of({"data": {"documents": 10, "dev_documents": 10}, "batch_size": 5}))
+    >>> feed = Feed([data], [0], torch.device("cpu"), torch.float32)
+    >>> rows = feed.rows(first=0, count=2)  # the documents of the first two steps: one epoch
+    >>> tuple(rows.shape), sorted(rows.flatten().tolist()) == list(range(10))
+    ((2, 1, 5), True)
     """
 
     def __init__(
@@ -132,15 +122,14 @@ class Feed:
         return self.text.batches(self.rows(first, count), first * self.batch)
 
     def _infinite(self, first: int, count: int) -> Iterator[Place]:
-        config, real = self.config, np.dtype(self.config.dtype)
         documents = [data.train for data in self.data if isinstance(data.train, InfiniteDocuments)]
         for rows in self.rows(first, count).cpu().numpy():
             taken = [train.take(seen) for train, seen in zip(documents, rows, strict=True)]
-            found = [
-                next(iter(one.batches(config.topic_model, config.masking, real, size=self.batch, **data.layout)))
-                for data, one in zip(self.data, taken, strict=True)
+            batches = [
+                next(iter(data.task.rows(some, self.config.dtype, size=self.batch)))
+                for data, some in zip(self.data, taken, strict=True)
             ]
-            yield Place(stack(found, self.dtype, self.of).to(self.device))
+            yield Place(stack(batches, self.dtype, self.of).to(self.device))
 
 
 class Ahead:
@@ -169,7 +158,7 @@ class Ahead:
 
 
 class Text:
-    """The words of finite documents of D data sets, on a device, and their masks."""
+    """The masked task on finite documents of D data sets: their words on a device, and the masks of every step."""
 
     def __init__(self, data: Sequence[RunData], device: torch.device, dtype: torch.dtype) -> None:
         self.config, self.device, self.dtype = data[0].config, device, dtype
@@ -181,7 +170,7 @@ class Text:
         masking, documents_of_a_step = self.config.masking, min(self.config.batch_size, self.words.shape[1])
         shown = masking.p_mask * (1 - masking.p_mask_word) * self.words.shape[2]  # words at the masks of a document
         few = FEW * (1 + documents_of_a_step * shown) <= vocabulary  # [MASK] is one query for all of them
-        self.few_queries = few and not self.config.model.uniform_attention
+        self.few_queries = few and not self.config.model.layout.uniform
         self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
         self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once
         if not self.config.masking.fresh:
@@ -208,8 +197,7 @@ class Text:
             self.dtype,
             of,
             vocabulary=self.config.topic_model.vocabulary,
-            uniform=self.config.model.uniform_attention,
-            hide_masked=self.config.model.hide_masked,
+            **self.config.model.layout._asdict(),
         )
 
     def batches(self, rows: Int[Tensor, "S D B"], first: int) -> Batches:
@@ -235,8 +223,7 @@ class Text:
             taken(self.counts, row),
             masks,
             self.dtype,
-            uniform=config.model.uniform_attention,
-            hide_masked=config.model.hide_masked,
+            **config.model.layout._asdict(),
             list_queries=self.few_queries,
             at_least=PADDED[self.device.type],
         )

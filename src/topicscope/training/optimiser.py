@@ -1,97 +1,224 @@
-"""Adam and SGD over the blocks of an ensemble: members with the same hyperparameters are moved by one call.
+"""The optimisers, and how one of them moves an ensemble: members with the same hyperparameters by one call.
 
-These are torch.optim's own functions, without its classes around them: the classes import the compiler (2 s) and cost
-as much at every step as the arithmetic. On a CPU compiled loops compute the same (kernels.py). The tests hold both
-against torch.optim.Adam and torch.optim.SGD.
+A new optimiser is a class of `Rule`, with `register_optimiser` on it. The steps of Adam and SGD are torch.optim's own
+functions, without its classes around them: the classes import the compiler (2 s) and cost as much at every step as the
+arithmetic. On a CPU compiled loops compute the same (kernels.py). The tests compare both with torch.optim.
 """
 
+from __future__ import annotations
+
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
-import torch
-from torch import Tensor
-from torch.optim.adam import adam
-from torch.optim.sgd import sgd
+import numpy as np
+from pydantic import AfterValidator, model_validator
+from pydantic_core import PydanticCustomError
 
-from topicscope.model import Weights
-from topicscope.training.config import Optimizer
+from topicscope.ground import Decay, PositiveRate, Rate, Text, only_for, section
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from topicscope.model import Weights
 
 
-@dataclass
+class Rule(ABC):
+    """How an optimiser moves a block of weights along its gradient."""
+
+    NAME: ClassVar[str]
+    SETTINGS: ClassVar[tuple[str, ...]] = ()  # of `Optimizer`, those that only some optimisers have
+    COMPILED: ClassVar[bool] = False  # whether `kernel` can take the place of `step` on a CPU
+
+    def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
+        """What is remembered before the first step."""
+        return {}
+
+    def remembered(self, settings: Optimizer) -> int:
+        """How many numbers are remembered of each weight."""
+        return 0
+
+    @abstractmethod
+    def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
+        """Change the weights, and what is remembered, in place."""
+
+    def kernel(
+        self, settings: Optimizer, weights: np.ndarray, gradients: np.ndarray, memory: dict[str, np.ndarray]
+    ) -> None:
+        """The same by compiled loops."""
+        raise NotImplementedError
+
+
+OPTIMISERS: dict[str, Rule] = {}
+"""By the name that `optimizer.name` has in configurations."""
+
+Kind = TypeVar("Kind", bound=type[Rule])
+
+
+def register_optimiser(cls: Kind) -> Kind:
+    """Let configurations name an optimiser."""
+    if cls.NAME in OPTIMISERS:
+        raise ValueError(f"an optimiser {cls.NAME!r} exists already")
+    OPTIMISERS[cls.NAME] = cls()
+    return cls
+
+
+def optimiser_names(quote: str = "") -> str:
+    """All of them, as in 'adam or sgd'."""
+    *others, last = (f"{quote}{name}{quote}" for name in OPTIMISERS)
+    return f"{', '.join(others)} or {last}"
+
+
+def _known(name: str) -> str:
+    if name not in OPTIMISERS:
+        quote = "'"
+        raise PydanticCustomError("optimizer", f"Input should be {optimiser_names(quote)}")  # type: ignore[arg-type]
+    return name
+
+
+@section
+class Optimizer:
+    """SGD or Adam, as in torch.optim.
+
+    Attributes:
+        name: 'adam' or 'sgd'.
+        lr: Learning rate.
+        momentum: Momentum of SGD.
+        betas: Decay rates of Adam's moments.
+        eps: Epsilon of Adam.
+
+    Example:
+        >>> from topicscope import Optimizer
+        >>> Optimizer(name="sgd", lr=0.1).lr
+        0.1
+        >>> Optimizer(name="sgd", eps=1e-4)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: Optimizer: optimizer.eps belongs to adam; ...
+    """
+
+    name: Annotated[Text, AfterValidator(_known)] = "adam"
+    lr: PositiveRate = 0.01
+    momentum: Decay = 0.0
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
+    eps: Rate = 1e-8
+
+    @model_validator(mode="after")
+    def _check(self) -> Optimizer:
+        for setting in ("momentum", "betas", "eps"):
+            owners = [name for name, rule in OPTIMISERS.items() if setting in rule.SETTINGS]
+            if self.name not in owners:
+                only_for(self, "optimizer", owners[0], setting)
+        return self
+
+
+@register_optimiser
+class Adam(Rule):
+    NAME = "adam"
+    SETTINGS = ("betas", "eps")
+    COMPILED = True
+
+    def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
+        import torch
+
+        steps = torch.zeros((), dtype=torch.float32, device=weights.device)
+        return {"moment1": torch.zeros_like(weights), "moment2": torch.zeros_like(weights), "steps": steps}
+
+    def remembered(self, settings: Optimizer) -> int:
+        return 2
+
+    def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
+        from torch.optim.adam import adam
+
+        adam(
+            [weights],
+            [gradients],
+            [memory["moment1"]],
+            [memory["moment2"]],
+            [],
+            [memory["steps"]],
+            fused=True,
+            amsgrad=False,
+            beta1=settings.betas[0],
+            beta2=settings.betas[1],
+            lr=settings.lr,
+            weight_decay=0.0,
+            eps=settings.eps,
+            maximize=False,
+        )
+
+    def kernel(
+        self, settings: Optimizer, weights: np.ndarray, gradients: np.ndarray, memory: dict[str, np.ndarray]
+    ) -> None:
+        from topicscope.training import kernels
+
+        memory["steps"] += 1
+        moments = memory["moment1"], memory["moment2"]
+        steps = float(memory["steps"])
+        kernels.adam(weights, gradients, *moments, steps, settings.lr, *settings.betas, settings.eps)
+
+
+@register_optimiser
+class SGD(Rule):
+    """Plain SGD remembers nothing."""
+
+    NAME = "sgd"
+    SETTINGS = ("momentum",)
+    COMPILED = True
+
+    def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
+        return {"momentum": weights.new_zeros(weights.shape)} if settings.momentum else {}
+
+    def remembered(self, settings: Optimizer) -> int:
+        return 1 if settings.momentum else 0
+
+    def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
+        from torch.optim.sgd import sgd
+
+        sgd(
+            [weights],
+            [gradients],
+            [memory.get("momentum")],
+            fused=True,
+            weight_decay=0.0,
+            momentum=settings.momentum,
+            lr=settings.lr,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+        )
+
+    def kernel(
+        self, settings: Optimizer, weights: np.ndarray, gradients: np.ndarray, memory: dict[str, np.ndarray]
+    ) -> None:
+        from topicscope.training import kernels
+
+        if settings.momentum:
+            kernels.sgd_with_momentum(weights, gradients, memory["momentum"], settings.lr, settings.momentum)
+        else:
+            kernels.sgd(weights, gradients, settings.lr)
+
+
 class Slice:
     """The rows of a block of members with the same hyperparameters, and what the optimiser remembers of them."""
 
-    part: str  # one of the parts of the block, which are active together
-    settings: Optimizer
-    weights: Tensor
-    gradients: Tensor
-    compiled: bool
-    memory: dict[str, Tensor] = field(init=False)
+    def __init__(self, part: str, settings: Optimizer, weights: Tensor, gradients: Tensor, *, compiled: bool) -> None:
+        self.part, self.settings = part, settings  # one of the parts of the block, which are active together
+        self.rule = OPTIMISERS[settings.name]
+        self.tensors, self.memory = (weights, gradients), self.rule.state(settings, weights)
+        self.compiled = compiled and self.rule.COMPILED
+        if self.compiled:  # the same numbers
+            self.arrays = weights.numpy(), gradients.numpy()
+            self.remembered = {name: value.numpy() for name, value in self.memory.items()}
 
-    def __post_init__(self) -> None:
-        self.memory = self.blank()
-        if self.compiled:
-            from topicscope.training import kernels
-
-            self.kernels, self.arrays = kernels, (self.weights.numpy(), self.gradients.numpy())
-            self.remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
-
-    @torch.inference_mode()
     def step(self) -> None:
-        s, memory = self.settings, self.memory
-        if s.name == "adam":
-            adam(
-                [self.weights],
-                [self.gradients],
-                [memory["moment1"]],
-                [memory["moment2"]],
-                [],
-                [memory["steps"]],
-                fused=True,
-                amsgrad=False,
-                beta1=s.betas[0],
-                beta2=s.betas[1],
-                lr=s.lr,
-                weight_decay=0.0,
-                eps=s.eps,
-                maximize=False,
-            )
-        else:
-            sgd(
-                [self.weights],
-                [self.gradients],
-                [memory.get("momentum")],
-                fused=True,
-                weight_decay=0.0,
-                momentum=s.momentum,
-                lr=s.lr,
-                dampening=0.0,
-                nesterov=False,
-                maximize=False,
-            )
+        if self.compiled:
+            self.rule.kernel(self.settings, *self.arrays, self.remembered)
+            return
+        import torch
 
-    def compiled_step(self) -> None:
-        s, memory = self.settings, self.remembered
-        if s.name == "adam":
-            memory["steps"] += 1
-            moments = memory["moment1"], memory["moment2"]
-            self.kernels.adam(*self.arrays, *moments, float(memory["steps"]), s.lr, *s.betas, s.eps)
-        elif s.momentum:
-            self.kernels.sgd_with_momentum(*self.arrays, memory["momentum"], s.lr, s.momentum)
-        else:
-            self.kernels.sgd(*self.arrays, s.lr)
-
-    def blank(self) -> dict[str, Tensor]:
-        """What is remembered before the first step; plain SGD remembers nothing."""
-        if self.settings.name == "adam":
-            steps = torch.zeros((), dtype=torch.float32, device=self.weights.device)
-            return {
-                "moment1": torch.zeros_like(self.weights),
-                "moment2": torch.zeros_like(self.weights),
-                "steps": steps,
-            }
-        return {"momentum": torch.zeros_like(self.weights)} if self.settings.momentum else {}
+        with torch.inference_mode():
+            self.rule.step(self.settings, *self.tensors, self.memory)
 
 
 class EnsembleOptimiser:
@@ -103,13 +230,13 @@ class EnsembleOptimiser:
             first, *others = equal
             rows = slice(first, first + 1 + len(others))
             for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
-                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled))
+                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled=compiled))
 
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
         for piece in self.slices:
             if piece.part in active:
-                (piece.compiled_step if piece.compiled else piece.step)()
+                piece.step()
 
     def state(self) -> dict[str, Tensor]:
         """Moments and step counts, as flat named tensors."""

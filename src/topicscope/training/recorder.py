@@ -32,7 +32,6 @@ from topicscope.ground import (
 from topicscope.laws import TrainingOptimum, contributions, optimum_seconds, topic_relations, training_optimum
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
-from topicscope.training.above_floor import above_floors
 from topicscope.training.ensemble import Ensemble, Member
 from topicscope.training.result import (
     CHECKPOINT,
@@ -176,7 +175,7 @@ class Recorder:
             for name in ensemble.weights.trained
         }
         for name in ensemble.tracker.matrices:
-            matrix = weights["value"] if name == "value" else weights["embedding"].T @ weights["embedding"]
+            matrix = run.reading.tables[name].matrix
             results[name] = block_means(config.topic_model.same_topic, matrix)
             if relations := topic_relations(config, matrix):
                 results.setdefault("relations", {})[name] = relations
@@ -192,10 +191,11 @@ class Recorder:
             if "value" in results.get("relations", {}):  # W* less the run's bias is what W_V should be
                 results["relations"]["optimum"] = topic_relations(config, best.matrix - (whole - weights["value"]))
         if with_floors and config.floors and member.status != "diverged":
-            results["floors"] = floors = ensemble.data[e].floors()
-            if ensemble.data[e].no_floor:
-                results["no_floor"] = ensemble.data[e].no_floor
-            results |= above_floors(ensemble.data[e], weights, results["dev_loss"], floors)
+            task = ensemble.data[e].task
+            results["floors"] = floors = task.floors()
+            if task.no_floor:
+                results["no_floor"] = task.no_floor
+            results |= task.above_floors(weights, results["dev_loss"], floors)
         return run
 
 

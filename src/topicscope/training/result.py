@@ -26,6 +26,7 @@ from topicscope.ground import (
     read_tensors,
 )
 from topicscope.measure import Course, course
+from topicscope.model import Reading
 from topicscope.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -117,6 +118,11 @@ class Run(Result):
     def snapshots(self) -> dict[int, Weights]:
         """Weights by step, as `snapshots` of the config asks."""
         return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
+
+    @cached_property
+    def reading(self) -> Reading:
+        """The model at the level of words: what figures show."""
+        return self.config.model.read(self.weights)
 
     @cached_property
     def course(self) -> Course | None:

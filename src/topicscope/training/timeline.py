@@ -3,9 +3,12 @@
 In the embedding (with one-hot words: in the value matrix) and in the attention.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +16,27 @@ from jaxtyping import Float
 
 from topicscope.ground import InputError, folders, load_settings, open_folder
 from topicscope.measure import (
+    FEWEST,
     TIMELINE,
     Effect,
+    Interval,
     PairSums,
+    Scores,
     Timeline,
     attention_pair_sums,
+    direct_scores,
     embedding_effect,
     matrix_pair_sums,
+    ridge_scores,
 )
-from topicscope.training.ceilings import topic_ceiling, word_scores
+from topicscope.model import Reading
+from topicscope.theory import shown_evidence
 from topicscope.training.config import RunConfig
-from topicscope.training.data import RunData
+from topicscope.training.data import LONGEST, UNEQUAL_DOCUMENTS, RunData
 from topicscope.training.result import TRAIN, Weights, stored_snapshots
-from topicscope.world import Documents, word_counts
+from topicscope.world import Documents, MaskedDocuments, word_counts
 
-DOCUMENTS = 1000  # dev documents whose attention is averaged
+DOCUMENTS = 1000  # dev documents, at most, whose attention is averaged and whose mixtures are read
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
@@ -87,9 +96,10 @@ def sandbox_timeline(
     settings = {"snapshots": [str(folder)], "bootstrap": bootstrap, "seed": seed}
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
         topics = "true topics" if config.topic_model.disjoint else "words' main topics, of several"
-        ceilings = ceiling_notes(config, snapshots, bootstrap, seed)
+        data = RunData(config)
+        ceilings = ceiling_notes(config, snapshots, bootstrap, seed, data)
         notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings]
-        timeline = snapshot_timeline(config, snapshots, bootstrap, seed, notes)
+        timeline = Timeline.of(sandbox_effects(config, snapshots, bootstrap, seed, data), notes)
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
             timeline.write(opened)
@@ -126,16 +136,22 @@ def snapshot_timeline(
 
 
 def ceiling_notes(
-    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int, seed: int
+    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int, seed: int, data: RunData
 ) -> list[str]:
     """How much of the topic mixtures the first and the last snapshot hold, of what they could hold."""
     steps = dict.fromkeys((min(snapshots), max(snapshots)))
-    found = {step: topic_ceiling(config, snapshots[step], resamples=resamples, seed=seed) for step in steps}
-    return [f"step {step:,}: {ceiling.sentence}" for step, ceiling in found.items() if ceiling is not None]
+    ceilings = {
+        step: topic_ceiling(config, snapshots[step], resamples=resamples, seed=seed, data=data) for step in steps
+    }
+    return [f"step {step:,}: {ceiling.sentence}" for step, ceiling in ceilings.items() if ceiling is not None]
 
 
 def sandbox_effects(
-    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int = 1000, seed: int = 0
+    config: RunConfig,
+    snapshots: Mapping[int, Mapping[str, np.ndarray]],
+    resamples: int = 1000,
+    seed: int = 0,
+    data: RunData | None = None,
 ) -> dict[str, dict[int, Effect | None]]:
     """Same topic against different topic, by measure and step, with intervals from a bootstrap over topics.
 
@@ -160,32 +176,34 @@ def sandbox_effects(
         1.0
     """
     topic, counts = config.topic_model.main_topic, None
-    dev = RunData(config).dev if {"key", "query"} <= set(next(iter(snapshots.values()))) else None
-    if isinstance(dev, Documents):
-        counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
+    readings = {step: config.model.read(weights) for step, weights in sorted(snapshots.items())}
+    if next(iter(readings.values())).scores is not None:
+        dev = (data or RunData(config)).dev
+        if isinstance(dev, Documents):
+            counts = word_counts(dev.words[:DOCUMENTS], config.topic_model.vocabulary).astype(float)
     effects: dict[str, dict[int, Effect | None]] = {}
-    for step, weights in sorted(snapshots.items()):
-        for name, sums in snapshot_sums(weights, topic, counts).items():
+    for step, reading in readings.items():
+        for name, sums in reading_sums(reading, topic, counts).items():
             effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
     if not effects:
         raise InputError("this run trains neither embedding, value matrix nor attention: there is nothing to follow")
     return effects
 
 
-def snapshot_sums(
-    weights: Mapping[str, np.ndarray], topic: np.ndarray, counts: Float[np.ndarray, "D V"] | None
-) -> dict[str, PairSums]:
+def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, "D V"] | None) -> dict[str, PairSums]:
     """Sums over pairs of words of one snapshot, by measure."""
     sums: dict[str, PairSums] = {}
     once = np.ones((len(topic), len(topic)))
-    if "embedding" in weights:
-        vectors = weights["embedding"].astype(float)
+    if reading.embedding is not None:
+        vectors = reading.embedding.astype(float)
         unit = vectors / np.maximum(np.linalg.norm(vectors, axis=0), 1e-300)
         sums["embedding"] = matrix_pair_sums(unit.T @ unit, once, topic)
-    elif "value" in weights and weights["value"].shape == once.shape:
-        sums["value"] = matrix_pair_sums(weights["value"].astype(float), once, topic)
-    if counts is not None:
-        sums["attention"] = attention_pair_sums(word_scores(weights), topic, counts)
+    else:
+        for name, table in reading.tables.items():
+            if table.matrix.shape == once.shape:
+                sums[name] = matrix_pair_sums(table.matrix.astype(float), once, topic)
+    if counts is not None and reading.scores is not None:
+        sums["attention"] = attention_pair_sums(reading.scores, topic, counts)
     return sums
 
 
@@ -222,3 +240,103 @@ def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     if about.status == "done" and missing:
         raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")
     return config, snapshots
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """R2 of predicted mixtures, pooled over topics, with its 95% interval from a bootstrap over documents."""
+
+    r2: float | None
+    interval: Interval | None
+
+    def __str__(self) -> str:
+        if self.r2 is None:
+            return "undefined"
+        return f"{self.r2:.3f}" + (f" [{self.interval[0]:.3f}, {self.interval[1]:.3f}]" if self.interval else "")
+
+
+@dataclass(frozen=True)
+class TopicCeiling:
+    """How well a document's topic mixture can be read: from the model, from word counts, and at best.
+
+    The first two are linear (ridge) maps, cross-validated over documents. The posterior mean is exact and needs no fit.
+
+    Attributes:
+        model: R^2 and 95% interval, from the model's mean attention output.
+        bag_of_words: The same from the shares of words.
+        posterior: The same for the exact posterior mean: the best that any probe can do.
+        documents: Number of documents.
+
+    Example:
+        See `topic_ceiling`.
+    """
+
+    model: Predicted
+    bag_of_words: Predicted
+    posterior: Predicted
+    documents: int
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"R2 of a document's topic mixture: {self.model} by a linear map of the mean attention output, "
+            f"{self.bag_of_words} of its shares of words; at best {self.posterior}, the exact posterior mean "
+            f"({self.documents} dev documents)"
+        )
+
+
+def topic_ceiling(
+    config: RunConfig,
+    weights: Mapping[str, np.ndarray],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    data: RunData | None = None,
+) -> TopicCeiling | None:
+    """How much of a document's topic mixture is in the output of attention, and how much could be at most.
+
+    Args:
+        config: Config of the run; its dev documents are used.
+        weights: Trained parts by name.
+        resamples: Number of resamples of the bootstrap over documents.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The scores; None where the mixtures are not known (a file), documents are infinite, very long or few, or the
+        posterior is not exact.
+
+    Example:
+        >>> from topicscope import RunConfig, train
+        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 60}}
+        >>> run = train(RunConfig.of(small, steps=30))
+        >>> ceiling = topic_ceiling(run.config, run.weights, resamples=50)
+        >>> ceiling.documents, round(ceiling.posterior.r2, 2), ceiling.model.r2 < ceiling.posterior.r2
+        (60, 1.0, True)
+    """
+    dev = (data or RunData(config)).task.dev
+    if not isinstance(dev, MaskedDocuments) or config.data.dev_file is not None:
+        return None
+    dev = dev.first(DOCUMENTS if config.topic_model.uniform else UNEQUAL_DOCUMENTS)
+    shares = dev.documents.proportions
+    if shares is None or len(dev) < FEWEST or dev.documents.lengths.max() > LONGEST:
+        return None
+    hide_masked = config.model.layout.hide_masked
+    counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hide_masked)
+    words = counts / np.maximum(counts.sum(1, keepdims=True, dtype=float), 1)
+    posterior = config.documents.posterior(config.topic_model, counts[:, 1:], a, e)
+    if posterior.halves is not None:  # an estimate is no ceiling
+        return None
+    parts = {**config.model.frozen(config.topic_model, config.masking), **weights}
+    outputs = config.model.mean_outputs(parts, counts)
+    if outputs is None:
+        return None
+
+    def scored(scores: Scores) -> Predicted:
+        return Predicted(scores.r2, scores.interval(resamples, seed))
+
+    return TopicCeiling(
+        scored(ridge_scores(outputs, shares, seed=seed)[0]),
+        scored(ridge_scores(words, shares, seed=seed)[0]),
+        scored(direct_scores(posterior.mean, shares, seed=seed)),
+        len(dev),
+    )

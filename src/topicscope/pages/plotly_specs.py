@@ -1,0 +1,402 @@
+"""Panels as plotly draws them on the page: heat maps, maps, curves, points and circles."""
+
+import base64
+import html
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from topicscope.pages.layout import (
+    BAND_ALPHAS,
+    GREY,
+    MARK_COLOUR,
+    MOST_TICKS,
+    NOTHING,
+    Pen,
+    diameters,
+    dodge,
+    groups,
+    largest_first,
+    pen_key,
+    placed_bands,
+    placed_marks,
+    positions,
+    topic_ticks,
+)
+from topicscope.pages.panels import Circles, Heat, Lines, Map, Points, Series
+
+Spec = dict[str, Any]
+"""A piece of what plotly draws, as JSON."""
+
+FEW_CELLS = 400  # of a matrix that is sent as digits
+
+
+def axis_spec(label: str, *, log: bool = False) -> Spec:
+    common: Spec = {
+        "title": {"text": broken(label, 36), "standoff": 8},
+        "type": "log" if log else "linear",
+        "exponentformat": "power",
+        "automargin": True,
+    }
+    return common | ({"nticks": 5, "tickangle": 0} if log else {})
+
+
+def layout_spec(x_axis: Spec, y_axis: Spec) -> Spec:
+    return {
+        "xaxis": x_axis,
+        "yaxis": y_axis,
+        "margin": {"l": 44, "r": 14, "t": 12, "b": 40},
+        "font": {"size": 13},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hovermode": "closest",
+        "hoverlabel": {"font": {"size": 13}, "namelength": -1},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        "autosize": True,
+    }
+
+
+def escaped(words: str) -> str:
+    """Text for plotly, which knows some tags, entities and %{...} of its own."""
+    return html.escape(words, quote=False).replace("%{", "&#37;{")
+
+
+def broken(words: str, width: int) -> str:
+    return "<br>".join(map(escaped, textwrap.wrap(words, width)))
+
+
+def see_through(colour: str, alpha: float = 0.2) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha:.2f})"
+
+
+def json_numbers(values: list[float]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def rounded(values: list[float]) -> list[float | None]:
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in values]
+
+
+def cells(matrix: Float[np.ndarray, "m n"]) -> list[list[float | None]] | Spec:
+    """A matrix as rows of digits; a large one as float32 in base64, which is smaller and much faster to write and read.
+
+    Numbers that are not finite show nothing.
+    """
+    if matrix.size <= FEW_CELLS:
+        return [rounded(row) for row in matrix.tolist()]
+    shown = np.where(np.isfinite(matrix), matrix, np.nan)
+    return {"float32": base64.b64encode(shown.astype("<f4").tobytes()).decode(), "columns": matrix.shape[1]}
+
+
+SYMBOLS = {
+    "star": "star",
+    "ring": "circle",
+    "left": "triangle-left",
+    "right": "triangle-right",
+    "down": "triangle-down",
+    "up": "triangle-up",
+}
+LABEL_PLACES = {"left": "middle left", "right": "middle right", "below": "bottom center"}
+ALL_LABELS = {"ticklabeloverflow": "allow"}  # margins leave room for them; plotly would measure each, twice per drawing
+BAR: Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0, **ALL_LABELS}
+
+
+def heat_spec(heat: Heat) -> Spec:
+    """For words, `words` has the numbers from which the page makes the hover text: per cell it would be megabytes."""
+    matrix = np.array(heat.z, dtype=float)
+    rows, columns = matrix.shape
+    finite = matrix[np.isfinite(matrix)] if np.isfinite(matrix).any() else np.zeros(1)
+    title = {"title": {"text": escaped(heat.z_label), "side": "right"}} if heat.z_label else {}
+    trace: Spec = {
+        "type": "heatmap",
+        "z": cells(matrix),
+        "x": json_numbers(positions(heat.x, columns)),
+        "y": json_numbers(positions(heat.y, rows)),
+        "colorscale": "Cividis",
+        "zmin": float(finite.min()) if heat.low is None else heat.low,
+        "zmax": float(finite.max()) if heat.high is None else heat.high,
+        "zauto": False,
+        "colorbar": {**BAR, "exponentformat": "e", **title},
+        "hovertemplate": f"{escaped(heat.y_label or 'row')}: %{{y:.4~g}}"
+        f"<br>{escaped(heat.x_label or 'column')}: %{{x:.4~g}}<br>%{{z:.4~g}}<extra></extra>",
+    }
+    x_axis, y_axis = axis_spec(heat.x_label, log=heat.log), axis_spec(heat.y_label, log=heat.log)
+    ticks_of = {"x": topic_ticks(heat, columns), "y": topic_ticks(heat, rows)}
+    for axis, ticks, given in zip((x_axis, y_axis), ticks_of.values(), (heat.x, heat.y), strict=True):
+        axis |= {"showgrid": False, "zeroline": False, **ALL_LABELS}
+        if ticks is not None:
+            axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": list(map(escaped, ticks[1]))}
+        elif given is None:
+            axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(rows, columns) / MOST_TICKS))}
+        elif len(given) > 1:  # no room for marks at the edge, which the map would not fill
+            axis["range"] = edges(given, log=heat.log)
+    if heat.y is None:  # rows of a matrix: the first on top
+        y_axis["autorange"] = "reversed"
+    layout = layout_spec(x_axis, y_axis) | {"showlegend": False}
+    layout["margin"]["r"] = 8
+    panel: Spec = {"data": [trace, *mark_traces(heat)], "layout": layout}
+    if heat.contours:
+        panel["contours"] = heat.contours  # the page draws them from the same numbers
+    words = [name for name, ticks in ticks_of.items() if ticks is not None]
+    if heat.labels is not None:
+        names = list(map(escaped, heat.labels))
+        trace["customdata"] = [[[row, column] for column in names] for row in names]
+        trace["hovertemplate"] = "%{customdata[0]} × %{customdata[1]}: %{z:.3~g}<extra></extra>"
+    elif words:
+        trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
+        panel["words"] = {"perTopic": heat.words_per_topic, "axes": words}
+    return panel
+
+
+def edges(places: list[float], *, log: bool) -> list[float]:
+    """Where the first cell starts and the last one ends; on a log axis in powers of ten, as plotly wants them."""
+    at = [math.log10(place) if log else place for place in places]
+    return [at[0] - (at[1] - at[0]) / 2, at[-1] + (at[-1] - at[-2]) / 2]
+
+
+def mark_traces(heat: Heat) -> list[Spec]:
+    marks = placed_marks(heat)
+    rings = [mark.shape == "ring" for mark in marks]
+    trace: Spec = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [mark.x for mark in marks],
+        "y": [mark.y for mark in marks],
+        "text": [escaped(mark.label) for mark in marks],
+        "textposition": [LABEL_PLACES[mark.label_at] for mark in marks],
+        "marker": {
+            "symbol": [SYMBOLS[mark.shape] for mark in marks],
+            "size": [8 if ring else 12 for ring in rings],
+            "color": ["white" if ring else MARK_COLOUR for ring in rings],
+            "line": {"color": ["black" if ring else "white" for ring in rings], "width": 1},
+        },
+        "cliponaxis": False,
+        "hovertemplate": "%{text}: %{x:.4~g}, %{y:.4~g}<extra></extra>",
+    }
+    return [trace] if marks else []
+
+
+def map_spec(chart: Map) -> Spec:
+    names = list(chart.names or {})
+    known = [value for row in chart.z for value in row if value is not None]
+    log = chart.log and min(known, default=0) > 0
+
+    def shown(value: float | None) -> float | None:
+        return None if value is None else math.log10(value) if log else value
+
+    def cell(value: float | None) -> list[str]:
+        return ["-" if value is None else escaped(names[int(value)]) if names else f"{value:.4g}"]
+
+    colour: Spec = {
+        "colorscale": "Cividis",
+        "zmin": shown(chart.low),
+        "zmax": shown(chart.high),
+        "zauto": None in (chart.low, chart.high),
+        "colorbar": BAR | ({"tickprefix": "10^", "dtick": 1} if log else {"nticks": 5}),
+    }
+    if chart.names:
+        steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
+        colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
+    trace: Spec = {
+        "type": "heatmap",
+        "x": list(map(escaped, chart.x)),
+        "y": list(map(escaped, chart.y)),
+        "z": [list(map(shown, row)) for row in chart.z],
+        "customdata": [list(map(cell, row)) for row in chart.z],
+        "xgap": 1,
+        "ygap": 1,
+        **colour,
+        "hovertemplate": f"{escaped(chart.y_label or 'row')}: %{{y}}"
+        f"<br>{escaped(chart.x_label or 'column')}: %{{x}}<br>%{{customdata[0]}}<extra></extra>",
+    }
+    axes = [axis_spec(label) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
+    layout = layout_spec(*axes) | {"showlegend": False}
+    if not known:
+        trace["showscale"] = False
+        note = {"text": NOTHING, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+        layout["annotations"] = [note]
+    crosses: Spec = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [escaped(chart.x[column]) for column, _ in chart.marks],
+        "y": [escaped(chart.y[row]) for _, row in chart.marks],
+        "marker": {"symbol": "x-thin", "size": 8, "line": {"color": "black", "width": 2}},
+        "hoverinfo": "skip",
+    }
+    return {"data": [trace, *([crosses] if chart.marks else [])], "layout": layout}
+
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+LEVEL_DASHES = ("dash", "dot", "dashdot", "longdash")
+PLOT_HEIGHT, LEGEND_ROW, NAME_LETTERS = 300, 20, 44
+CROWDED = 8  # categories with so many letters, from which on their names stand aslant
+
+
+def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
+    data: list[Spec] = []
+    where = f"{escaped(lines.x_label or 'x')}: %{{x:.6~g}}"
+    for series in lines.series:
+        pen = pens_of[pen_key(series)]
+        common: Spec = {"type": "scatter", "x": json_numbers(series.x), "legendgroup": pen_key(series)}
+        if series.low is not None and series.high is not None:
+            line = {"width": 0, "color": pen.colour}
+            edge: Spec = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
+            filled = {"fill": "tonexty", "fillcolor": see_through(pen.colour)}
+            data += [edge | {"y": rounded(series.low)}, edge | {"y": rounded(series.high)} | filled]
+        curve = {
+            "mode": "lines+markers" if series.markers else "lines",
+            "line": {"color": pen.colour, "width": 0.8 if series.thin else 1.8, "dash": DASHES[pen.dash]},
+            "marker": {"size": 6, "color": pen.colour},
+        }
+        data.append(common | curve | named(lines, series) | hover(series, where))
+    layout = layout_spec(axis_spec(lines.x_label, log=lines.log_x), axis_spec(lines.y_label, log=lines.log_y))
+    return finished_spec(lines, data, layout, legend=legend)
+
+
+def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
+    data: list[Spec] = []
+    for i, series in enumerate(points.series):
+        trace: Spec = {
+            "type": "scatter",
+            "mode": "markers",
+            "x": [x + dodge(i, len(points.series)) for x in series.x],
+            "legendgroup": pen_key(series),
+            "marker": {"size": 9, "color": pens_of[pen_key(series)].colour},
+            "text": [escaped(points.categories[round(x)]) for x in series.x],
+            **named(points, series),
+            **hover(series, "%{text}"),
+        }
+        if series.low is not None and series.high is not None:
+            trace["error_y"] = {
+                "type": "data",
+                "symmetric": False,
+                "array": rounded([max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)]),
+                "arrayminus": rounded([max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)]),
+                "thickness": 1.6,
+                "width": 4,
+            }
+        data.append(trace)
+    count, longest = len(points.categories), max(map(len, points.categories), default=0)
+    crowded = count > CROWDED and longest > CROWDED  # level names would run into each other
+    x_axis = axis_spec("") | {
+        "tickmode": "array",
+        "tickvals": list(range(count)),
+        "ticktext": [escaped(category) if crowded else broken(category, 16) for category in points.categories],
+        "range": [-0.5, count - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "tickangle": -40 if crowded else 0,
+    }
+    return finished_spec(points, data, layout_spec(x_axis, axis_spec(points.y_label)), legend=legend)
+
+
+def named(panel: Lines | Points, series: Series) -> Spec:
+    """A curve's numbers, and its name: only the first of a group is in the legend."""
+    key = pen_key(series)
+    return {
+        "y": rounded(series.y),
+        "name": broken(key, NAME_LETTERS),
+        "showlegend": groups(panel)[key] is series,
+    }
+
+
+def hover(series: Series, where: str) -> Spec:
+    template = f"<b>{escaped(series.name)}</b><br>{where}<br>%{{y:.4~g}}"
+    if series.low is None or series.high is None:
+        return {"hovertemplate": template + "<extra></extra>"}
+    ends = zip(rounded(series.low), rounded(series.high), strict=True)
+    interval = " (%{customdata[0]:.4~g} to %{customdata[1]:.4~g})<extra></extra>"
+    return {"customdata": list(map(list, ends)), "hovertemplate": template + interval}
+
+
+def finished_spec(panel: Lines | Points, data: list[Spec], layout: Spec, *, legend: bool) -> Spec:
+    """With levels and bands (named in the legend: a narrow band has no room for its name), and the height it needs."""
+    bands: list[Spec] = [
+        {
+            "type": "rect",
+            "xref": "x",
+            "yref": "paper",
+            "x0": low,
+            "x1": high,
+            "y0": 0,
+            "y1": 1,
+            "layer": "below",
+            "line": {"width": 0},
+            "fillcolor": see_through(GREY, BAND_ALPHAS[i % 2]),
+            "name": broken(label, NAME_LETTERS),
+            "showlegend": True,
+        }
+        for i, (low, high, label) in enumerate(placed_bands(panel))
+    ]
+    levels: list[Spec] = [
+        {
+            "type": "line",
+            "xref": "paper",
+            "yref": "y",
+            "x0": 0,
+            "x1": 1,
+            "y0": level,
+            "y1": level,
+            "name": broken(label, NAME_LETTERS),
+            "showlegend": True,
+            "line": {"color": GREY, "width": 1.6, "dash": LEVEL_DASHES[i % len(LEVEL_DASHES)]},
+        }
+        for i, (level, label) in enumerate(panel.levels)
+    ]
+    entries = len(groups(panel)) + len(bands) + len(levels)
+    layout |= {"shapes": bands + levels, "showlegend": legend and entries > 1}
+    start = next((x for series in panel.series for x in series.x), None)
+    if start is not None and levels:  # plotly leaves a margin around points: the lowest level is not on the edge
+        at = {"x": [start] * len(levels), "y": [level for level, _ in panel.levels]}
+        unseen = {"marker": {"opacity": 0}, "hoverinfo": "skip", "showlegend": False}
+        data.append({"type": "scatter", "mode": "markers", **at, **unseen})
+    height = PLOT_HEIGHT + (LEGEND_ROW * math.ceil(entries / 2) if legend else 0)
+    return {"data": data, "layout": layout, "height": height}
+
+
+HEIGHT, LETTERS = 520, 60
+
+
+def circles_spec(circles: Circles) -> Spec:
+    """`details` has what the page shows of a chosen circle: its name, the text, and things with a number each."""
+    order, across = largest_first(circles), diameters(circles)
+    trace: Spec = {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": rounded([circles.x[i] for i in order]),
+        "y": rounded([circles.y[i] for i in order]),
+        "text": [escaped(circles.names[i]) for i in order],
+        "textposition": "middle center",
+        "textfont": {"size": 11},
+        "marker": {
+            "size": rounded([across[i] for i in order]),
+            "opacity": 0.75,
+            "line": {"color": "white", "width": 1},
+            **colour(circles, order),
+        },
+        "customdata": [["<br>".join(broken(line, LETTERS) for line in circles.texts[i])] for i in order],
+        "hovertemplate": "%{customdata[0]}<extra></extra>",
+    }
+    bare = {"showticklabels": False, "ticks": ""}
+    axes = [axis_spec(label) | bare for label in (circles.x_label, circles.y_label)]
+    if circles.ends is not None:
+        for axis, ends in zip(axes, (circles.ends[:2], circles.ends[2:]), strict=True):
+            axis["range"] = list(ends)
+    layout = layout_spec(*axes) | {"showlegend": False}
+    layout["margin"] |= {"r": 8}
+    panel: Spec = {"data": [trace], "layout": layout, "height": HEIGHT}
+    if circles.details:
+        both = zip(circles.texts, circles.details, strict=True)
+        panel["details"] = [[name, text[0], things] for name, (text, things) in zip(circles.names, both, strict=True)]
+    return panel
+
+
+def colour(circles: Circles, order: list[int]) -> Spec:
+    if circles.colours is not None:
+        return {"color": [circles.colours[i] for i in order]}
+    bar = {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}}
+    return {"color": rounded([circles.values[i] for i in order]), "colorscale": "Cividis", "colorbar": bar}

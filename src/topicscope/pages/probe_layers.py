@@ -1,0 +1,400 @@
+"""A probe layer by layer and document by document: hidden states, labels, ablation, marked texts."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from topicscope.language import (
+    TREATMENTS,
+    AblationRow,
+    CooccurrenceRow,
+    DocumentRow,
+    HeadRow,
+    LabelRow,
+    Probe,
+    ProbeRow,
+    ShownDocument,
+    StateRow,
+    TopicRow,
+    accuracy_text,
+    interval_text,
+    short,
+)
+from topicscope.measure import FOLDS, Interval
+from topicscope.pages.panels import (
+    Figure,
+    Lines,
+    MarkedText,
+    Points,
+    Section,
+    Series,
+    TableData,
+    TextLinks,
+    TextPiece,
+    banded,
+)
+
+TITLES = {
+    "raw": "cosine of states",
+    "centred": "minus the mean state",
+    "all_but_top": "minus the three main directions too",
+}
+FRESH, SHUFFLED = "random weights", "shuffled topics"
+WEIGHTS = {"trained": "trained", "random": FRESH}
+TOPICAL, RANDOM = "topical heads", "random heads of the same layers"
+
+
+def state_section(probe: Probe) -> Section:
+    return Section(
+        "In which layers are topics?",
+        "Layer 0 is the output of the embedding layer. Difference: mean cosine of the hidden states of two words "
+        "of one topic minus that of two words of different topics. The two words stand in different documents, so "
+        "a shared context does not make them alike. 95%: bootstrap over topics; the band of shuffled topics is "
+        "the middle 95% when topics are given to words at random. R2: how much of a document's topic mixture a "
+        "linear (ridge) map of its mean state at words predicts in documents that it was not fitted to, of all "
+        "variance between documents. Bag of words: the same from log word counts. Half of the words: the mixture "
+        "that the topic model infers from every second word, as it is. Shuffled: mixtures given to other "
+        "documents. Random weights: the same architecture, untrained.",
+        figures=state_figures(probe.states),
+        tables=[state_table(probe.states)],
+    )
+
+
+def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
+    """Of which words the rows are, by the first of them."""
+    if not rows or rows[0].threshold is None:
+        return "given topics"
+    many = ", many topics per word" if rows[0].topics_per_word == "many" else ""
+    return f"threshold {rows[0].threshold:g}{many}"
+
+
+Row = TypeVar("Row", AblationRow, CooccurrenceRow, DocumentRow, HeadRow, ProbeRow, StateRow, TopicRow)
+
+
+def by_model(rows: Sequence[Row]) -> Iterator[tuple[int, str, list[Row]]]:
+    """Number (from 1), name and rows of each model."""
+    for place, model in enumerate(dict.fromkeys(row.model for row in rows), start=1):
+        yield place, model, [row for row in rows if row.model == model]
+
+
+def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
+    """Of each model the rows at the threshold with most words."""
+    chosen = []
+    for _, _, mine in by_model(rows):
+        most = max(mine, key=lambda row: row.words)
+        chosen += [
+            row for row in mine if (row.threshold, row.topics_per_word) == (most.threshold, most.topics_per_word)
+        ]
+    return chosen
+
+
+def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
+    figures: list[Figure] = []
+    rows = shown_states(rows)
+    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
+        mine = [row for row in rows if (row.model, row.part) == (model, part)]
+        drawn = [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)]
+        panels = [panel for panel in drawn if panel.series]
+        if not panels:
+            continue
+        title = f"{short(model)}, {part}: hidden states by layer, {setting_name(mine)}"
+        name = f"probe-states-{len(figures) + 1}"
+        alt = "Curves over layers: same-topic minus different-topic cosine, and R2 of the topic mixture."
+        figures.append(Figure(name, title, alt, panels, columns=3))
+    return figures
+
+
+def curves_by_layer(
+    rows: Iterable[StateRow | LabelRow], value: Callable[[Any], tuple[float | None, Interval | None]]
+) -> list[Series]:
+    return [
+        banded(name, [(float(row.layer), *value(row)) for row in rows if row.variant == variant])
+        for variant, name in WEIGHTS.items()
+    ]
+
+
+def layer_panel(title: str, series: list[Series], y_label: str, levels: Sequence[tuple[float, str]] = ()) -> Lines:
+    return Lines(title, [curve for curve in series if curve.x], "layer", y_label, levels=list(levels))
+
+
+def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
+    def difference(row: StateRow) -> tuple[float | None, Interval | None]:
+        effect = row.effects[treatment]
+        return (None, None) if effect is None else (effect.difference, effect.interval)
+
+    trained = [(float(row.layer), row.effects[treatment]) for row in rows if row.variant == "trained"]
+    null = [(layer, effect.null_interval) for layer, effect in trained if effect is not None and effect.null_interval]
+    shuffled = banded(SHUFFLED, [(layer, (low + high) / 2, (low, high)) for layer, (low, high) in null])
+    series = [*curves_by_layer(rows, difference), shuffled]
+    return layer_panel(TITLES[treatment], series, "same minus different topic")
+
+
+def mixture_panel(rows: Sequence[StateRow]) -> Lines:
+    scored = [row for row in rows if row.mixture is not None]
+    series = curves_by_layer(scored, lambda row: (row.mixture.mixture_r2, row.mixture.mixture_interval))
+    trained = [(float(row.layer), row.mixture) for row in scored if row.variant == "trained"]
+    series.append(banded("shuffled mixtures", [(layer, score and score.shuffled_r2, None) for layer, score in trained]))
+    levels = []
+    if scored and (score := scored[0].mixture):
+        named = ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))
+        levels = [(r2, label) for r2, label in named if r2 is not None]
+    return layer_panel("topic mixture from the mean state", series, "R2", levels)
+
+
+def position_panel(rows: Sequence[StateRow]) -> Lines:
+    """Of the trained model: one curve per place in the document."""
+    scores = [(float(row.layer), row.mixture) for row in rows if row.mixture is not None and row.mixture.by_position]
+    places = dict.fromkeys(place for _, score in scores for place in score.by_position)
+    series = []
+    for place in places:
+        known = {layer: r2 for layer, score in scores if (r2 := score.by_position.get(place)) is not None}
+        series.append(Series(f"after {place} of the words", list(known), list(known.values()), markers=True))
+    return layer_panel("topic mixture from a single state", series, "R2")
+
+
+def state_table(rows: Sequence[StateRow]) -> TableData:
+    shown = shown_states(rows)
+    fresh = {(row.model, row.part, row.layer): row for row in shown if row.variant == "random"}
+    cells = []
+    for row in (row for row in shown if row.variant == "trained"):
+        other, score = fresh.get((row.model, row.part, row.layer)), row.mixture
+        effects = row.raw, row.effects["all_but_top"]
+        untrained = other.mixture.mixture_r2 if other and other.mixture else None
+        cells.append(
+            [
+                short(row.model),
+                f"{row.part} {row.layer}{' (embedding output)' if row.layer == 0 else ''}",
+                str(row.words),
+                *("-" if effect is None else with_interval(effect.difference, effect.interval) for effect in effects),
+                number(row.raw.p_value if row.raw else None),
+                f"{number(score.mixture_r2)} {interval_text(score.mixture_interval)}" if score else "-",
+                number(untrained),
+                number(score.bag_of_words_r2 if score else None),
+            ]
+        )
+    title = "Hidden states by layer: same minus different topic (cosine), and R2 of the topic mixture, "
+    columns = ["model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"]
+    return TableData(title + setting_name(shown), [*columns, "R2 (95%)", f"R2, {FRESH}", "R2, bag of words"], cells)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    return "-" if value is None else f"{value:.3g} {interval_text(interval)}"
+
+
+def ablation_section(probe: Probe) -> Section:
+    return Section(
+        "Does the model use its topical heads?",
+        "Rise of the loss (nats per predicted token) when these heads output their mean at every position, "
+        "so that nothing which they say about the text is left. Encoders predict masked tokens, decoders the next "
+        "token. Topic words: the words of all topics; other words: all other tokens. Random heads: sets of as many "
+        "other heads of the same layers. 95%: documents are drawn again, and of random heads one set each time, so "
+        "the interval also shows how random sets differ. Difference: topical minus random. 'Yes' needs an interval "
+        "of the difference above zero.",
+        figures=ablation_figures(probe.ablation),
+        tables=[ablation_table(probe.ablation)],
+    )
+
+
+def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
+    figures = []
+    for place, model, mine in by_model([row for row in rows if row.topical_rise is not None]):
+        names = [f"at {row.at}" for row in mine]
+        topical = [(float(at), row.topical_rise, row.topical_interval) for at, row in enumerate(mine)]
+        random = [(float(at), row.random_rise, row.random_interval) for at, row in enumerate(mine)]
+        series = [banded(TOPICAL, topical, markers=False), banded(RANDOM, random, markers=False)]
+        panel = Points("heads output their mean", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
+        title = f"{short(model)}: the loss without topical heads"
+        alt = "Rise of the loss without topical heads and without random heads, with 95% intervals."
+        figures.append(Figure(f"probe-ablation-{place}", title, alt, [panel], 1))
+    return figures
+
+
+def ablation_table(rows: Sequence[AblationRow]) -> TableData:
+    cells = [
+        [
+            short(row.model),
+            row.at,
+            row.answer,
+            str(row.heads),
+            str(row.draws),
+            f"{row.positions:,} in {row.documents}",
+            number(row.loss),
+            with_interval(row.topical_rise, row.topical_interval),
+            with_interval(row.random_rise, row.random_interval),
+            with_interval(row.difference, row.interval),
+            "; ".join(text for text in (row.why, row.remark) if text),
+        ]
+        for row in rows
+    ]
+    columns = ["model", "at", "matter more?", "heads", "random sets", "tokens in documents", "loss"]
+    columns += ["rise, topical (95%)", "rise, random (95%)", "difference (95%)", "why"]
+    return TableData("Rise of the loss without topical heads, and without random ones", columns, cells, folded=True)
+
+
+def label_section(probe: Probe) -> Section:
+    return Section(
+        "Do hidden states predict the label of a document?",
+        "Accuracy: the share of documents whose label a linear classifier (ridge regression to the labels, the "
+        "largest counts) guesses from the mean state at words, in documents that it was not fitted to. Macro F1: "
+        "the mean over labels of 2 hits / (documents of the label + guesses of it). 95%: bootstrap over documents. "
+        "Bag of words: the same classifier on log word counts. Most common label: the accuracy of always guessing "
+        "it. The largest of many layers is large by chance too. So 'layer chosen' takes for every fifth of the "
+        "documents the layer that does best on the others. Random weights: the same architecture, untrained.",
+        figures=label_figures(probe.labels),
+        tables=[label_table(probe.labels)],
+    )
+
+
+def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
+    figures: list[Figure] = []
+    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
+        mine = [row for row in rows if (row.model, row.part) == (model, part)]
+        bag, bag_f1 = (mine[0].bag_of_words, "bag of words"), (mine[0].bag_of_words_macro_f1, "bag of words")
+        accuracy = curves_by_layer(mine, lambda row: (row.accuracy, row.interval))
+        macro_f1 = curves_by_layer(mine, lambda row: (row.macro_f1, row.macro_f1_interval))
+        panels = [
+            layer_panel("accuracy", accuracy, "accuracy", [bag, (mine[0].majority, "most common label")]),
+            layer_panel("macro F1", macro_f1, "macro F1", [bag_f1]),
+        ]
+        title = f"{short(model)}, {part}: labels from the mean state"
+        alt = "Curves over layers: accuracy and macro F1 of the label, trained and random weights."
+        figures.append(Figure(f"probe-labels-{len(figures) + 1}", title, alt, panels))
+    return figures
+
+
+def label_table(rows: Sequence[LabelRow]) -> TableData:
+    fresh = {(row.model, row.part, row.layer): row for row in rows if row.variant == "random"}
+    cells = []
+    for row in (row for row in rows if row.variant == "trained"):
+        other = fresh.get((row.model, row.part, row.layer))
+        cells.append(
+            [
+                short(row.model),
+                f"{row.part} {row.layer}",
+                accuracy_text(row.accuracy, row.interval),
+                accuracy_text(row.macro_f1, row.macro_f1_interval),
+                accuracy_text(other.accuracy, other.interval) if other else "-",
+                accuracy_text(row.bag_of_words, row.bag_of_words_interval),
+                f"{row.majority:.2f}",
+                f"{row.chosen_folds} of {FOLDS}",
+            ]
+        )
+    title = "Labels from hidden states by layer"
+    compared = ["random weights (95%)", "bag of words (95%)", "most common label", "layer chosen"]
+    return TableData(title, ["model", "layer", "accuracy (95%)", "macro F1 (95%)", *compared], cells)
+
+
+def document_section(probe: Probe) -> Section:
+    rows = rows_by_name(probe)
+    note = (
+        "Contrast of a document: attention to words of the same topic minus attention to words of other topics, inside "
+        f"the document; the mean over all heads, trained weights ({measured_at(probe.documents)}). Attention is "
+        "debiased: without preference it is .01. All documents are in documents.csv and documents.parquet."
+    )
+    if probe.shown:
+        note += (
+            " Below are documents to look at: those with the highest and the lowest contrast, among documents with "
+            "enough pairs of words, and some at random. Words of topics are coloured, with the number of their topic. "
+            "Point at a word, click it, or move with the arrow keys: the words that it attends to are filled, the more "
+            "the larger the weight."
+        )
+    return Section(
+        "What does it look like in documents?",
+        note,
+        figures=contrast_figures(probe.documents),
+        tables=[document_table(probe)] if probe.shown else [],
+        texts=[marked_text(one, rows[one.model, one.document], probe.heads) for one in probe.shown],
+    )
+
+
+def measured_at(rows: Sequence[DocumentRow]) -> str:
+    """The part and the threshold of the contrasts; of each model, where they differ."""
+    places = {}
+    for _, model, (row, *_) in by_model(rows):
+        at = "given topics" if row.threshold is None else f"threshold {row.threshold:g}, the one with most words"
+        places[model] = f"{row.part}, {at}"
+    if len(set(places.values())) == 1:
+        return next(iter(places.values()))
+    return "; ".join(f"{short(model)}: {place}" for model, place in places.items())
+
+
+def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
+    series = []
+    for _, model, mine in by_model(rows):
+        contrasts = sorted(row.contrast for row in mine if row.contrast is not None)
+        if contrasts:
+            series.append(Series(short(model), [float(rank) for rank in range(1, len(contrasts) + 1)], contrasts))
+    panel = Lines("", series, "documents, lowest contrast first", "contrast", levels=[(0.0, "no difference")])
+    alt = "Same-topic minus different-topic attention of each document, in order of size."
+    return [Figure("probe-documents", "Contrast of each document", alt, [panel], columns=1)] if series else []
+
+
+def document_table(probe: Probe) -> TableData:
+    rows, cells = rows_by_name(probe), []
+    for one in probe.shown:
+        row = rows[one.model, one.document]
+        cells.append(
+            [
+                short(row.model),
+                row.named,
+                one.why,
+                f"{row.words:,}",
+                f"{row.tokens:,}",
+                f"{row.topic_words:,}",
+                number(row.contrast),
+                f"{row.same_pairs:,} + {row.different_pairs:,}",
+                number(row.loss),
+            ]
+        )
+    columns = ["model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"]
+    return TableData("The documents below", [*columns, "pairs (same + different)", "loss"], cells)
+
+
+def rows_by_name(probe: Probe) -> dict[tuple[str, int], DocumentRow]:
+    return {(row.model, row.document): row for row in probe.documents}
+
+
+def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
+    """`ranked`: heads of all models, parts and thresholds, the largest difference first.
+
+    Of those of the document's part at the first threshold, where heads are said to carry topics, the first that does
+    is shown first.
+    """
+    mine = [head for head in ranked if (head.model, head.part) == (document.model, document.part)]
+    settings = [(head.threshold, head.topics_per_word) for head in mine]
+    order = [(head.layer, head.head) for head, at in zip(mine, settings, strict=True) if at == settings[0]]
+    places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
+    contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
+    topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
+    words = sum(piece.topic is not None for piece in document.pieces)
+    heads = [one for one in document.heads if one.head is not None]
+    left_out = document.all_heads - len(heads)
+    note = (
+        f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
+        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. "
+        f"Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
+        f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
+        f"the mean over the heads of each layer, and "
+        + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
+    )
+    return MarkedText(
+        f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
+        note,
+        [TextPiece(piece.before, piece.text, piece.topic) for piece in document.pieces],
+        [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
+        [
+            TextLinks(
+                f"{one.layer}",
+                "mean over heads" if one.head is None else f"{one.head}{' (carries topics)' if one.topical else ''}",
+                one.links,
+            )
+            for one in document.heads
+        ],
+        document.keys,
+        ("layer", "head"),
+        next((places[head] for head in order if head in places), 0),
+        f"{document.model} {document.part}",
+    )

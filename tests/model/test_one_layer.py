@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from topicscope import InputError, Masking, ModelConfig, Objective, TopicModel, Weights
+from topicscope.theory import Setting, theorem2
+
+MODEL, MASKING = TopicModel(3, 2), Masking()
+
+
+def test_freezing_one_part_does_not_change_the_others() -> None:
+    everything = ModelConfig().initial(7, seed=5)
+    some = ModelConfig(key="zero").initial(7, seed=5)
+    assert "key" not in some
+    assert np.array_equal(everything["value"], some["value"])
+    assert not np.array_equal(everything["value"], ModelConfig().initial(7, seed=6)["value"])
+
+
+def test_initial_weights_are_centred_with_the_scale_asked_for() -> None:
+    values = ModelConfig(embedding="trained", init_scale=0.001).initial(401, seed=0)
+    for name in ("embedding", "key", "query", "value"):
+        assert values[name].std() == pytest.approx(0.001, rel=0.02)
+        assert abs(values[name].mean()) < 5 * 0.001 / 401
+    usual = ModelConfig(embedding="trained", dim=100, init_scale="usual").initial(401, seed=0)
+    assert np.linalg.norm(usual["embedding"], axis=0).mean() == pytest.approx(1, abs=0.02)
+    assert usual["value"].std() == pytest.approx(0.1, rel=0.05)
+    assert not values["prediction_bias"].any()
+
+
+def test_frozen_values_are_what_they_are_called(tmp_path: Path) -> None:
+    assert np.array_equal(
+        ModelConfig(value="blocks").frozen(MODEL, MASKING)["value"], theorem2(Setting(MODEL, 1, MASKING)).matrix()
+    )
+    given = np.arange(49.0).reshape(7, 7)
+    np.save(tmp_path / "w.npy", given)
+    np.savetxt(tmp_path / "w.csv", given, delimiter=",")
+    for path in ("w.npy", "w.csv"):
+        assert np.array_equal(
+            ModelConfig(value="given", value_matrix=str(tmp_path / path)).frozen(MODEL, MASKING)["value"], given
+        )
+    assert ModelConfig(key_bias=0.5, attention_dim=3).frozen(MODEL, MASKING)["key_bias"].tolist() == [0.5] * 3
+    # Theorem 1: b_0 = 0 and b_i = -p_m p_r / (k T v), here with k = 1 - 0.9 * 0.15 and T v = 6
+    bias = ModelConfig(prediction_bias="theorem1").frozen(MODEL, MASKING)["prediction_bias"]
+    assert bias == pytest.approx([0] + [-0.15 * 0.1 / ((1 - 0.9 * 0.15) * 6)] * 6, rel=1e-14)
+    diagonal = ModelConfig(value="diagonal").frozen(MODEL, MASKING)["value"]
+    assert set(zip(*np.nonzero(diagonal), strict=True)) == {(i, j) for i in range(1, 7) for j in (0, i)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "frozen"),
+    [
+        ({}, set()),
+        ({"value": "identity", "prediction_bias": "none"}, set()),
+        ({"value": "blocks", "key": "zero"}, {"value"}),
+        ({"prediction_bias": "theorem1", "query_bias": 0}, {"query_bias", "prediction_bias"}),
+        ({"prediction_bias": -1.5, "value_bias": "trained"}, {"prediction_bias"}),
+    ],
+)
+def test_only_what_is_frozen_at_numbers_is_listed(settings: dict[str, Any], frozen: set[str]) -> None:
+    """An identity, a zero and an absent bias are not; nor is what is trained."""
+    config = ModelConfig(**settings)
+    parts = config.frozen(MODEL, MASKING)
+    assert set(parts) == frozen
+    assert not frozen & set(config.trained_shapes(7))
+    assert all(part.shape == config.shapes(7)[name] for name, part in parts.items())
+
+
+def test_trained_parts_and_their_shapes() -> None:
+    """Without anything said: W_K, W_Q, W_V and b_pred over one-hot words, W_pred the identity that W_E is."""
+    assert ModelConfig().trained_shapes(7) == {
+        "key": (7, 7),
+        "query": (7, 7),
+        "value": (7, 7),
+        "prediction_bias": (7,),
+    }
+    every = dict.fromkeys(("embedding", "key_bias", "query_bias", "value_bias", "prediction_bias"), "trained")
+    config = ModelConfig(**every, head="untied", dim=5, attention_dim=2)  # type: ignore[arg-type]
+    config.check(MODEL, MASKING)
+    assert config.trained_shapes(7) == config.shapes(7)
+    assert config.shapes(7) == {
+        "embedding": (5, 7),
+        "key": (2, 5),
+        "query": (2, 5),
+        "value": (5, 5),
+        "head": (7, 5),
+        "key_bias": (2,),
+        "query_bias": (2,),
+        "value_bias": (5,),
+        "prediction_bias": (7,),
+    }
+    assert [(ModelConfig(key=key).uniform_attention) for key in ("zero", "trained")] == [True, False]
+
+
+def test_models_at_the_edge_of_what_is_possible_are_taken() -> None:
+    for settings in (
+        {"dim": 7},
+        {"dim": 5, "embedding": "trained"},
+        {"init_scale": 0.0},
+        {"init_scale": "usual"},
+        {"value": "given", "value_matrix": np.eye(7).tolist()},
+        {"value": "given", "value_matrix": np.eye(5).tolist(), "dim": 5, "embedding": "trained"},
+    ):
+        ModelConfig(**settings).check(MODEL, MASKING)
+
+
+def test_penalties_are_lambda_by_trained_part() -> None:
+    trained = ("key", "value")
+    assert Objective().penalties(trained) == {}
+    assert Objective(l2=0.5).penalties(trained) == {"key": 0.5, "value": 0.5}
+    assert Objective(l2={"key": 0.0, "value": 2.0}).penalties(trained) == {"value": 2.0}
+    assert Objective(l2={}).penalties(trained) == {}
+
+
+def test_scales_of_loss_and_start() -> None:
+    """Worked out here alone: an averaged loss is 1 / V of the sum; each trained matrix has d inputs, the width."""
+    assert [Objective(loss=loss).scale(20) for loss in ("cross-entropy", "squared", "squared-mean")] == [1, 1, 0.05]
+    narrow = ModelConfig(embedding="trained", init_scale="usual", dim=16, attention_dim=9)
+    assert (narrow.start_scale(101), narrow.attention_width(101)) == (0.25, 9)
+    assert ModelConfig(init_scale="usual").start_scale(25) == 0.2
+    assert ModelConfig(init_scale=0.5).start_scale(25) == 0.5
+    assert ModelConfig(embedding="trained", dim=16).attention_width(101) == 16
+
+
+def test_defaults_are_those_of_the_papers_run() -> None:
+    model, objective = ModelConfig(), Objective()
+    assert (model.init_scale, model.hide_masked, model.value_matrix) == (0.02, False, None)
+    assert (objective.loss, objective.l2) == ("cross-entropy", 0.0)
+
+
+def test_frozen_parts_are_no_parameters() -> None:
+    weights = Weights.from_config(ModelConfig(value="diagonal", key="zero", query="zero"), MODEL, MASKING)
+    assert weights.trained == ("prediction_bias",)
+    assert weights.blocks[0].shape == (1, 7)
+    weights.blocks[0].fill_(9)
+    assert torch.equal(
+        weights.parts["value"][0],
+        torch.tensor(ModelConfig(value="diagonal").frozen(MODEL, MASKING)["value"], dtype=torch.float32),
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"dim": 5}, "one-hot embedding needs dim = topics \\* words_per_topic \\+ 1 = 7"),
+        ({"dim": 5, "embedding": "trained", "head": "identity"}, "identity head needs dim"),
+        ({"dim": 5, "embedding": "trained", "value": "blocks"}, "value matrix 'blocks' needs dim"),
+        ({"dim": 5, "embedding": "trained", "value": "diagonal"}, "value matrix 'diagonal' needs dim"),
+        ({"value": "given"}, "model.value = 'given' needs model.value_matrix"),
+        ({"value_matrix": [[1.0]]}, "value_matrix is given, but model.value is 'trained'"),
+        ({"value": "given", "value_matrix": [[1.0] * 7] * 6}, "shape \\(6, 7\\); expected \\(7, 7\\)"),
+        ({"value": "given", "value_matrix": [[1.0]]}, "shape \\(1, 1\\); expected \\(7, 7\\)"),
+        ({"value": "given", "value_matrix": "nowhere.npy"}, "nowhere.npy cannot be read: No such file"),
+        ({"init_scale": -1.0}, "init_scale = -1.0: input should be 'usual', or greater than or equal"),
+        ({"init_scale": float("nan")}, "init_scale = nan"),
+    ],
+)
+def test_impossible_models_are_refused(bad: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ModelConfig(**bad).check(MODEL, MASKING)  # type: ignore[arg-type]

@@ -1,0 +1,22 @@
+"""An optimiser from outside in one file: SGD along the sign of an average of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from topicscope.training import Rule, register_optimiser
+
+
+@register_optimiser
+class SignSGD(Rule):
+    NAME = "sign"
+
+    def state(self, settings: Any, weights: Any) -> dict[str, Any]:
+        return {"average": weights.new_zeros(weights.shape)}
+
+    def remembered(self, settings: Any) -> int:
+        return 1
+
+    def step(self, settings: Any, weights: Any, gradients: Any, memory: dict[str, Any]) -> None:
+        memory["average"].mul_(0.5).add_(gradients)
+        weights.sub_(memory["average"].sign(), alpha=settings.lr)
