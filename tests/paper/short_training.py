@@ -6,16 +6,15 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import pytest
 
+from tests.paper.settings import SEED
 from topicscope import training
+from topicscope.paper import EXPERIMENTS, Context
 from topicscope.training import Run, RunConfig
-
-REFERENCE: dict[str, dict[str, list[Any]]] = json.loads(Path(__file__).with_name("settings.json").read_text())
-"""The settings of the reference runs, by experiment and scale, at seed 2."""
 
 
 @dataclass
@@ -27,8 +26,9 @@ class Training:
 
 
 def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
-    """From now on training takes one step."""
+    """From now on training takes one step, and sets of documents of one length share their least-squares matrix."""
     made, build, train, best = Training(), RunConfig.of, training.train, training.own_optimum
+    matrices: dict[str, Any] = {}
 
     def note(settings: dict[str, Any]) -> RunConfig:
         made.settings.append(json.loads(json.dumps(settings)))
@@ -44,9 +44,20 @@ def shortened(monkeypatch: pytest.MonkeyPatch) -> Training:
         return made.runs[-1]
 
     def few_documents(config: RunConfig) -> Any:
-        return best(dataclasses.replace(config, data=dataclasses.replace(config.data, documents=200)))
+        length = str(config.documents.length)
+        if length not in matrices:
+            matrices[length] = best(dataclasses.replace(config, data=dataclasses.replace(config.data, documents=200)))
+        return matrices[length]
 
     monkeypatch.setattr(RunConfig, "of", note)
     monkeypatch.setattr(training, "own_optimum", few_documents)
     monkeypatch.setattr(training, "train", short)
     return made
+
+
+@cache
+def measured(name: str, scale: Literal["quick", "full"] = "quick") -> tuple[Any, Training]:
+    """What an experiment measures after one step, and what it trained for that; once per process."""
+    with pytest.MonkeyPatch.context() as patch:
+        made = shortened(patch)
+        return EXPERIMENTS[name].measure(Context(scale, SEED)), made

@@ -10,34 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.paper.short_training import REFERENCE, Training, shortened
+from tests.paper.samples_sandbox import grids
+from tests.paper.settings import RULES, dotted, settings_of
+from tests.paper.short_training import measured
 from topicscope import training
 from topicscope.paper import EXPERIMENTS, Context
 from topicscope.paper.matrices import blocks_of
 from topicscope.theory import Setting, theorem1, theorem2
 from topicscope.training import Run, RunData
 
-SANDBOX = [name for name in REFERENCE if name in EXPERIMENTS and name not in ("figure5", "two-stage")]
-WEIGHTLESS = {"figure7", "figure8", "stage-law", "rank", "no-correct-words", "one-topic"}  # nothing is trained
-WEIGHTLESS |= {"mask-first", "small-start"}
-LANGUAGE = {"figure3", "figure5", "table1", "table2", "table5", "pipeline", "two-stage"}
+SANDBOX = [*RULES, "adam-clocks"]
+OTHERS = {"figure7", "figure8", "stage-law", "rank", "no-correct-words", "one-topic", "mask-first", "small-start"}
+OTHERS |= {"figure3", "figure5", "table1", "table2", "table5", "pipeline", "two-stage"}
+"""Nothing is trained, or no single runs of the sandbox."""
 
 
 def test_every_experiment_of_the_sandbox_has_reference_settings() -> None:
-    assert set(SANDBOX) | WEIGHTLESS | LANGUAGE == set(EXPERIMENTS)
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Training:
-    return shortened(monkeypatch)
+    assert {*SANDBOX, *OTHERS} == set(EXPERIMENTS)
 
 
 @pytest.mark.parametrize("scale", ["quick", "full"])
 @pytest.mark.parametrize("name", SANDBOX)
-def test_settings_are_those_of_the_reference_runs(short: Training, name: str, scale: Any) -> None:
+def test_settings_are_those_of_the_reference_runs(name: str, scale: Any) -> None:
     """And whatever is measured can be judged."""
-    outcome = EXPERIMENTS[name].run(Context(scale, 2))
-    assert short.settings == REFERENCE[name][scale]
+    found, short = measured(name, scale)
+    outcome = EXPERIMENTS[name].judge(found)
+    assert list(map(dotted, short.settings)) == settings_of(name, scale)
     seeds = list(range(2000, 2003 if scale == "quick" else 2005))
     assert all([run.config.seed for run in runs] == seeds for runs in short.runs)
     assert outcome.verdict in ("reproduced", "not reproduced", "undecided")
@@ -59,8 +57,8 @@ def loop_means(matrix: np.ndarray, topics: int, words: int) -> dict[str, float]:
     return means | {"spread": (sum((x - middle) ** 2 for x in entries["different"]) / len(entries["different"])) ** 0.5}
 
 
-def test_blocks_of_value_matrices(short: Training) -> None:
-    panels = EXPERIMENTS["figure2"].measure(Context())
+def test_blocks_of_value_matrices() -> None:
+    panels, short = measured("figure2")
     assert [(panel.config.objective.loss, panel.config.optimizer.name) for panel in panels] == [
         ("cross-entropy", "sgd"),
         ("cross-entropy", "adam"),
@@ -76,16 +74,16 @@ def test_blocks_of_value_matrices(short: Training) -> None:
         assert (panel.first.topics, panel.first.words_per_topic) == (10, 10)
 
 
-def test_blocks_of_gram_matrices_and_their_paths(short: Training) -> None:
-    panel, *_ = EXPERIMENTS["figure1"].measure(Context())
+def test_blocks_of_gram_matrices_and_their_paths() -> None:
+    (panel, *_), short = measured("figure1")
     for blocks, path, run in zip(panel.runs, panel.paths, short.runs[0], strict=True):
         gram = run.weights["embedding"].T @ run.weights["embedding"]
         expected = loop_means(gram, 10, 10)
         assert {name: getattr(blocks, name) for name in expected} == pytest.approx(expected, rel=1e-4, abs=1e-6)
         assert blocks.diagonal_at_start == run.metrics["gram_diagonal"][0]
-        assert (path.same == run.metrics["gram_same"]).all()
-        assert (path.different == run.metrics["gram_different"]).all()
-        assert (path.diagonal == run.metrics["gram_diagonal"]).all()
+        assert (path["same"] == run.metrics["gram_same"]).all()
+        assert (path["different"] == run.metrics["gram_different"]).all()
+        assert (path["diagonal"] == run.metrics["gram_diagonal"]).all()
 
 
 def test_a_run_that_diverged_is_marked() -> None:
@@ -97,8 +95,9 @@ def test_a_run_that_diverged_is_marked() -> None:
     assert np.isnan(blocks_of(lost).contrast)  # no means: no verdict is drawn from them
 
 
-def test_attention_over_dev_documents(short: Training) -> None:
-    row = EXPERIMENTS["table3"].measure(Context())[3]
+def test_attention_over_dev_documents() -> None:
+    rows, short = measured("table3")
+    row = rows[3]
     assert (row.config.objective.loss, row.config.optimizer.name, row.lr) == ("cross-entropy", "sgd", 0.01)
     for blocks, attention, run in zip(row.blocks, row.attention, short.runs[3], strict=True):
         assert attention == pytest.approx(attention_by_position(run), rel=1e-6)
@@ -122,21 +121,19 @@ def attention_by_position(run: Run) -> list[float]:
     return (sums / pairs).tolist()
 
 
-def test_norms_losses_and_theorems(short: Training) -> None:
-    norms = EXPERIMENTS["figure4"].measure(Context())
+def test_norms_losses_and_theorems() -> None:
+    norms, short = measured("figure4")
     first = next(iter(norms.settings.values()))
     assert all((first[i]["norm_key"] == short.runs[0][i].metrics["norm_key"]).all() for i in range(3))
     assert set(first[0]) == {"norm_key", "norm_query", "norm_value"}
 
-    short.runs.clear()
-    entropy, squared = EXPERIMENTS["losses"].measure(Context())
+    (entropy, squared), short = measured("losses")
     assert list(squared.dev.values()) == [[run.results["dev_loss"] for run in runs] for runs in short.runs[3:]]
     assert (entropy.loss, squared.loss) == ("cross-entropy", "squared")
     assert 0 < squared.bayes < squared.bayes_topics < 0.99
     assert 0 < entropy.bayes < entropy.bayes_topics < np.log(100)
 
-    short.runs.clear()
-    found = EXPERIMENTS["theorem1"].measure(Context())
+    found, short = measured("theorem1")
     assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
     embedding = short.runs[0][0].weights["embedding"]
     assert found.gram.values == pytest.approx(embedding.T @ embedding)
@@ -146,8 +143,8 @@ def test_norms_losses_and_theorems(short: Training) -> None:
     assert all(0.5 < violation < 100 for violation in found.violation)  # one step is not enough
 
 
-def test_distance_to_theorem_2(short: Training) -> None:
-    found = EXPERIMENTS["theorem2"].measure(Context())
+def test_distance_to_theorem_2() -> None:
+    found, short = measured("theorem2")
     setting = Setting.of(10, 10, 3)
     exact = theorem2(setting).matrix()
     for values, runs in zip(found.distance.values(), short.runs, strict=True):
@@ -158,8 +155,8 @@ def test_distance_to_theorem_2(short: Training) -> None:
 
 
 @pytest.mark.parametrize("name", ["theorem3", "theorem5"])
-def test_attention_of_the_second_stage(short: Training, name: str) -> None:
-    found = EXPERIMENTS[name].measure(Context())
+def test_attention_of_the_second_stage(name: str) -> None:
+    found, short = measured(name)
     assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
     for alpha, beta, run in zip(found.alpha, found.beta, short.runs[0], strict=True):
         scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
@@ -177,3 +174,14 @@ def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
         alphas.append(np.mean(mates) / np.mean(others))
         betas.append(weight[1 + i, 1 + i] / np.mean(others))
     return float(np.mean(alphas)), float(np.mean(betas))
+
+
+def test_minima_of_the_landscapes_themselves() -> None:
+    """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
+    assert EXPERIMENTS["figure7"].measure(Context()).gammas == {}
+    gammas = EXPERIMENTS["figure8"].measure(Context()).gammas
+    assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
+    assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
+    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
+    assert outcome.verdict == "reproduced"
+    assert max(outcome.numbers["violation_over_c3"]) < 0.01

@@ -1,4 +1,4 @@
-"""Reproductions from Python: what is computed, stored, read back and summed up."""
+"""Reproductions from Python: what is computed, stored, read back and summed up; the same bytes, and times beside."""
 
 from __future__ import annotations
 
@@ -12,15 +12,26 @@ from typing import Any
 import pytest
 
 from tests.paper import samples
-from tests.paper.samples_theory import grids
 from topicscope import InputError, read
-from topicscope.ground import EngineError, adapter_of, read_about
+from topicscope.cli.reproduce import print_outcome, print_table
+from topicscope.ground import EngineError, read_about, serial
 from topicscope.ground.files import sealed, unsealed
 from topicscope.pages import Figure, Verdict
 from topicscope.paper import EXPERIMENTS, Context, Outcome, Reproduction, chosen, read_reproduction, reproduce
-from topicscope.paper.reproduction import FORMAT, REPRODUCE, compute, finite, outcome_path, read_outcome, write_outcome
+from topicscope.paper.reproduction import (
+    FORMAT,
+    REPRODUCE,
+    compute,
+    finite,
+    grouped,
+    outcome_path,
+    read_outcome,
+    read_seconds,
+    write_outcome,
+)
 
 FAST = ["figure7", "figure8"]
+pytestmark = pytest.mark.usefixtures("made_up")
 
 SECONDS = {"figure1": 40, "figure2": 12, "figure3": 2, "figure4": 45, "figure5": 60, "figure6": 6, "figure7": 1}
 SECONDS |= {"figure8": 1, "figure9": 12, "figure10": 25, "table1": 40, "table2": 2, "table3": 40, "table4": 40}
@@ -60,7 +71,7 @@ def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path:
     assert outcome_path(tmp_path, "figure7").stat().st_mtime_ns == stamps["figure7"]
     assert outcome_path(tmp_path, "figure8").stat().st_mtime_ns != stamps["figure8"]
     for name in FAST:
-        assert asdict(first.outcomes[name]) == asdict(again.outcomes[name])
+        assert json.dumps(asdict(first.outcomes[name])) == json.dumps(asdict(again.outcomes[name]))
     assert read_outcome(tmp_path, "figure7", Context("quick", 1)) is None  # another seed is another outcome
     with pytest.raises(
         InputError, match="holds a reproduction of scale quick, seed 0, not of scale full, seed 0; choose another"
@@ -72,16 +83,13 @@ def test_outcomes_survive_the_file(tmp_path: Path) -> None:
     """Heat maps, lines, points and maps with all that they hold."""
     for name, good in samples.GOOD.items():
         outcome = EXPERIMENTS[name].judge(good())
-        stored = json.loads(json.dumps(asdict(outcome)))
-        assert json.loads(json.dumps(asdict(adapter_of(Outcome).validate_python(stored)))) == stored
+        stored = json.dumps(asdict(outcome))
+        again = Outcome.from_dict(json.loads(stored))
+        assert json.dumps(asdict(again)) == stored
         kinds = [type(panel) for figure in outcome.figures for panel in figure.panels]
-        assert [
-            type(p) for figure in adapter_of(Outcome).validate_python(stored).figures for p in figure.panels
-        ] == kinds
-    found = EXPERIMENTS["figure7"].run(Context())
-    stored = reproduce(chosen(["figure7"]), Context(), tmp_path).outcomes["figure7"]
-    assert json.loads(json.dumps(asdict(found))) == json.loads(json.dumps(asdict(stored)))
-    assert found.verdict == "reproduced"
+        assert [type(panel) for figure in again.figures for panel in figure.panels] == kinds
+        write_outcome(tmp_path, name, Context(), outcome)
+        assert json.dumps(asdict(read_outcome(tmp_path, name, Context()))) == stored
 
 
 @pytest.mark.parametrize(
@@ -302,12 +310,128 @@ def test_a_folder_with_a_damaged_config_is_refused(tmp_path: Path, made_up: list
         reproduce(chosen(["figure7"]), Context(), tmp_path)
 
 
-def test_minima_of_the_landscapes_themselves() -> None:
-    """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
-    assert EXPERIMENTS["figure7"].measure(Context()).gammas == {}
-    gammas = EXPERIMENTS["figure8"].measure(Context()).gammas
-    assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
-    assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
-    outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))
-    assert outcome.verdict == "reproduced"
-    assert max(outcome.numbers["violation_over_c3"]) < 0.01
+def content(folder: Path) -> dict[str, bytes]:
+    """What is the same in every run."""
+    return {path.name: path.read_bytes() for path in (folder / "results.json", *(folder / "outcomes").iterdir())}
+
+
+def stored_seconds(folder: Path) -> dict[str, float]:
+    found: dict[str, float] = json.loads((folder / "environment.json").read_text())["seconds"]
+    return found
+
+
+def set_seconds(folder: Path, seconds: Any) -> None:
+    environment = json.loads((folder / "environment.json").read_text())
+    (folder / "environment.json").write_text(json.dumps(environment | {"seconds": seconds}))
+
+
+def test_two_reproductions_have_the_same_bytes(tmp_path: Path) -> None:
+    ids = ["theorem1", "figure7"]
+    reproduce(chosen(ids), Context(), tmp_path / "a")
+    reproduce(chosen(ids[:1]), Context(), tmp_path / "b")
+    reproduce(chosen(ids[1:]), Context(), tmp_path / "b")
+    assert content(tmp_path / "a") == content(tmp_path / "b")
+    assert sorted(content(tmp_path / "a")) == ["figure7.json", "results.json", "theorem1.json"]
+    assert b"seconds" not in b"".join(content(tmp_path / "a").values())
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        found = read_reproduction(folder).seconds
+        assert found == stored_seconds(folder)
+        assert list(found) == ["figure7", "theorem1"]
+        assert all(value >= 0 for value in found.values())
+        assert json.loads((folder / "environment.json").read_text())["packages"]["torch"]
+
+
+def test_seconds_of_earlier_calls_are_kept(tmp_path: Path) -> None:
+    reproduce(chosen(["figure7"]), Context(), tmp_path)
+    set_seconds(tmp_path, {"figure7": 77.5, "figure99": 1})
+    seen: dict[str, float | None] = {}
+    second = reproduce(chosen(FAST), Context(), tmp_path, finished=lambda name, _, took: seen.update({name: took}))
+    assert second.seconds == seen == stored_seconds(tmp_path) == {"figure7": 77.5, "figure8": seen["figure8"]}
+    outcome_path(tmp_path, "figure7").unlink()
+    reproduce(chosen(["figure7"]), Context(), tmp_path)
+    assert stored_seconds(tmp_path)["figure7"] != 77.5  # those of the run that is stored
+
+
+def test_seconds_survive_a_command_that_is_killed(tmp_path: Path) -> None:
+    def dying(work: Any, common: Any, items: Any) -> Any:
+        for done in serial(work, common, items):
+            yield done
+            raise EngineError("workers died")
+
+    with pytest.raises(EngineError):
+        reproduce(chosen(FAST), Context(), tmp_path, dying)
+    [name] = stored_seconds(tmp_path)
+    assert outcome_path(tmp_path, name).is_file()
+    set_seconds(tmp_path, {name: 77.5})
+    assert reproduce(chosen(FAST), Context(), tmp_path).seconds[name] == 77.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "3", "[]", "{}", '{"seconds": 3}', '{"seconds": []}', '{"seconds": {"figure8": 1}}'),
+        *('{"seconds": {"figure7": "?"}}', '{"seconds": {"figure7": null}}', '{"seconds": {"figure7": NaN}}'),
+        '{"seconds": {"figure7": 1' + "0" * 400 + "}}",
+        None,
+    ],
+)
+def test_a_time_that_is_not_known_is_a_dash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None
+) -> None:
+    reproduce(chosen(["figure7"]), Context(), tmp_path)
+    path = tmp_path / "environment.json"
+    path.unlink() if text is None else path.write_text(text)
+    assert "figure7" not in read_seconds(tmp_path)
+    found = read_reproduction(tmp_path)
+    assert found.seconds == {}
+    assert found.table()["seconds"].to_pylist() == [None]
+    [section] = found.sections()
+    assert section.verdict is not None
+    assert section.verdict.seconds is None
+    print_table(found)
+    print_outcome("figure7", found.outcomes["figure7"], None)
+    shown = capsys.readouterr()
+    assert "figure7" in shown.out
+    assert shown.err == "figure7: reproduced\n"
+    again = reproduce(chosen(["figure7"]), Context(), tmp_path)  # and hinders nothing
+    assert again.seconds == {}
+    assert "packages" in json.loads(path.read_text())
+
+
+def test_a_verdict_that_was_changed_by_hand_is_not_believed(tmp_path: Path) -> None:
+    reproduce(chosen(FAST), Context(), tmp_path)
+    before, path = content(tmp_path), outcome_path(tmp_path, "figure7")
+    path.write_text(path.read_text().replace('"verdict": "reproduced"', '"verdict": "not reproduced"'))
+    assert content(tmp_path) != before
+    assert json.loads(path.read_text())["outcome"]["verdict"] == "not reproduced"
+    assert read_outcome(tmp_path, "figure7", Context()) is None
+    reproduce(chosen(FAST), Context(), tmp_path)
+    assert content(tmp_path) == before
+
+
+def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up: list[str]) -> None:
+    """Once per reproduction, in one process; and where one of them is missing, it alone is measured again."""
+    assert grouped(["figure1", "table1", "theorem1", "table2", "figure3", "table5"]) == [
+        ("table1", "table2", "figure3", "table5"),
+        ("figure1",),
+        ("theorem1",),
+    ]
+    assert grouped([name for name in EXPERIMENTS if name != "table1"])[-2:] == [("figure7",), ("figure8",)]
+    four = ["figure3", "table1", "table2", "table5"]
+    reproduce(chosen(four), Context(), tmp_path)
+    assert made_up == four
+    outcome_path(tmp_path, "table2").unlink()
+    reproduce(chosen(four), Context(), tmp_path)
+    assert made_up == [*four, "table2"]
+
+
+def test_what_is_there_is_shown_whenever_an_experiment_is_done(tmp_path: Path, made_up: list[str]) -> None:
+    seen: list[list[str]] = []
+    reproduce(chosen(["theorem1"]), Context(), tmp_path)
+    reproduce(
+        chosen(["theorem1", "figure7", "figure6"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes))
+    )
+    assert seen == [["figure6", "theorem1"], ["figure6", "figure7", "theorem1"]]
+    reproduce(chosen(["figure7"]), Context(), tmp_path, renewed=lambda r: seen.append(list(r.outcomes)))
+    assert len(seen) == 2  # nothing is new
+    assert made_up == ["theorem1", "figure6", "figure7"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,24 +18,33 @@ import pytest
 from tests.browser import complaints, needs_browser, opened, script
 from tests.command import TINY, started, topicscope
 from tests.paper import samples
+from tests.paper.conftest import IDS
 from tests.waiting import wait_until
-from topicscope.cli.reproduce import Page, print_table, reproduce as command
-from topicscope.ground import folders
-from topicscope.paper import EXPERIMENTS, Context, Reproduction, chosen, read_reproduction, reproduce
-from topicscope.paper.experiment import Number
+from topicscope.cli.reproduce import Page, list_, print_table, reproduce as command
+from topicscope.ground import InputError, folders
+from topicscope.pages import Figure, Lines, Series
+from topicscope.paper import (
+    EXPERIMENTS,
+    Context,
+    Experiment,
+    Outcome,
+    Reproduction,
+    chosen,
+    read_reproduction,
+    reproduce,
+)
+from topicscope.paper.experiment import Number, verdict
 
 
-def test_the_command(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = topicscope("reproduce", "figure8", "--out", str(out), "--json", "--workers", "1")
+def test_the_command(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    out, result = whole
     assert "figure8: reproduced (" in result.stderr
     printed = json.loads(result.stdout)
-    (entry,) = printed["results"]
-    assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(entry)
-    seconds = {"figure8": entry.pop("seconds")}  # no part of the result
+    assert {"id", "claim", "paper", "theory", "measured", "verdict", "reason", "seconds"} <= set(printed["results"][0])
+    seconds = {entry["id"]: entry.pop("seconds") for entry in printed["results"]}  # no part of the result
     assert seconds == json.loads((out / "environment.json").read_text())["seconds"]
     assert printed == json.loads((out / "results.json").read_text())
-    assert entry["verdict"] == "reproduced"
+    assert [entry["verdict"] for entry in printed["results"]] == ["reproduced"] * len(IDS)
     assert (out / "report.html").stat().st_size < 15e6
     assert {"figure8.png", "figure8.svg", "figure8-1.csv"} <= {path.name for path in (out / "figures").iterdir()}
 
@@ -48,9 +58,9 @@ def test_verdicts_are_printed_with_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And a claim that the reference runs reproduce, but not this one, is an error."""
-    no_blocks = samples.BAD["assumptions"]["setting 0 has no blocks"]
+    one_more = samples.BAD["rank"]["one more"]
     undecided = samples.UNDECIDED["figure3"]["six of nine words are no whole tokens"]
-    for name, found in (("figure6", samples.GOOD["figure6"]()), ("assumptions", no_blocks), ("figure3", undecided)):
+    for name, found in (("figure6", samples.GOOD["figure6"]()), ("rank", one_more), ("figure3", undecided)):
         monkeypatch.setitem(EXPERIMENTS, name, replace(EXPERIMENTS[name], measure=partial(at_once, found)))
     assert command(["figure6", "figure3"], out=tmp_path, engine="serial") == 0
     shown = capsys.readouterr()
@@ -59,16 +69,16 @@ def test_verdicts_are_printed_with_reasons(
     assert "figure6: pattern reproduced; sizes differ (mean of the diagonal: paper 1.02, ours 0.6) because" in shown.out
     assert f"page: {tmp_path / 'report.html'}" in shown.out
     assert "figure6: reproduced (" in shown.err
-    assert command(["assumptions"], out=tmp_path, engine="serial") == 1
+    assert command(["rank"], out=tmp_path, engine="serial") == 1
     shown = capsys.readouterr()
-    assert "not reproduced, although the reference runs reproduced it: assumptions" in shown.err
-    assert "assumptions: not as predicted (" in shown.err
+    assert "not reproduced, although the reference runs reproduced it: rank" in shown.err
+    assert "rank: not as predicted (" in shown.err
     assert "scale quick, seed 0: 1 not as predicted." in shown.out
-    assert "assumptions: the same-topic minus different-topic mean of W_V is above zero" in shown.out
+    assert "rank: the (T - 1)-th singular value over the largest: " in shown.out
     page = (tmp_path / "report.html").read_text()
-    assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "assumptions"))
+    assert all(f'id="section-{name}"' in page for name in ("figure6", "figure3", "rank"))
     results = json.loads((tmp_path / "results.json").read_text())["results"]
-    assert [entry["id"] for entry in results] == ["figure3", "figure6", "assumptions"]
+    assert [entry["id"] for entry in results] == ["figure3", "figure6", "rank"]
     assert [entry["verdict"] for entry in results] == ["undecided", "reproduced", "not reproduced"]  # for programs
     assert "<p>1 reproduced, 1 not as predicted, 1 undecided</p>" in page
     assert "✗ </span>not as predicted</span>" in page
@@ -86,8 +96,8 @@ def test_one_line_per_experiment_in_eighty_columns(
     assert len(lines) == 1 + len(EXPERIMENTS) + 3
     for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):
         number, sign = EXPERIMENTS[name].number.compared(outcome.ours), "*" if name == "figure6" else ""
-        verdict = outcome.verdict.replace("reproduced", "as predicted") if EXPERIMENTS[name].beyond else outcome.verdict
-        assert line.split() == f"{name} {verdict}{sign} {number.name} {number.paper} {number.ours}".split()
+        shown = outcome.verdict.replace("reproduced", "as predicted") if EXPERIMENTS[name].beyond else outcome.verdict
+        assert line.split() == f"{name} {shown}{sign} {number.name} {number.paper} {number.ours}".split()
         assert len(line.rstrip()) <= 80
     assert lines[-2].startswith("'as predicted', 'not as predicted': the claim is this project's")
     assert lines[-1].startswith("* the pattern is reproduced, but our number is more than 10%")
@@ -127,11 +137,10 @@ def test_every_number_is_defined_and_a_difference_has_a_reason() -> None:
         assert samples.judged(name).ours is not None, name
 
 
-def test_the_page_is_there_from_the_first_experiment_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_is_there_from_the_first_experiment_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_up: list[str]
+) -> None:
     seen: list[list[str]] = []
-    monkeypatch.setitem(
-        EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=partial(at_once, samples.GOOD["figure6"]()))
-    )
     renew = Page.renew
 
     def watched(page: Page, so_far: Reproduction) -> None:
@@ -141,12 +150,53 @@ def test_the_page_is_there_from_the_first_experiment_on(tmp_path: Path, monkeypa
         seen.append([name for name in EXPERIMENTS if f'id="section-{name}"' in html])
 
     monkeypatch.setattr(Page, "renew", watched)
-    assert command(["figure6", "figure7", "figure8"], out=tmp_path, engine="serial") == 0
-    assert seen == [["figure6"], ["figure6", "figure7"], ["figure6", "figure7", "figure8"]]
+    assert command(["figure6", "theorem3", "theorem1"], out=tmp_path, engine="serial") == 0
+    assert made_up == ["theorem3", "theorem1", "figure6"]
+    assert seen == [["theorem3"], ["theorem1", "theorem3"], ["figure6", "theorem1", "theorem3"]]
     html = (tmp_path / "report.html").read_text()
     assert "Still running" not in html
     assert html.count('<img src="data:image/png;base64,') == 3
     assert "sizes differ (mean of the diagonal" in html
+
+
+def test_an_experiment_from_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A measurement, a judgement and an id are enough: it is listed, run, stored, read back, and on the page."""
+
+    def judge(seeds: int) -> Outcome:
+        curve = Lines("Seeds", [Series("seeds", [0.0, 1.0], [0.0, float(seeds)])])
+        return Outcome(
+            *("-", "3 seeds", f"{seeds} seeds", verdict(seeds == 3), f"there are {seeds} seeds"),
+            figures=[Figure("seeds", "Seeds", "A line.", [curve])],
+            numbers={"seeds": seeds},
+            ours=float(seeds),
+        )
+
+    mine = Experiment(
+        id="my-claim",
+        claim="The quick scale has three seeds.",
+        rule="The number of seeds is 3.",
+        measure=lambda context: context.runs,
+        judge=judge,
+        seconds=1,
+        number=Number("seeds", "number of seeds per setting; the paper prints none"),
+        beyond=True,
+    )
+    monkeypatch.setitem(EXPERIMENTS, mine.id, mine)
+    list_()
+    assert "my-claim" in capsys.readouterr().out
+    assert command(["my-claim"], out=tmp_path / "quick", engine="serial") == 0
+    assert re.search("my-claim +as predicted +seeds +- +3", capsys.readouterr().out)
+    stored = read_reproduction(tmp_path / "quick")
+    assert (stored.outcomes["my-claim"].numbers, stored.counts) == ({"seeds": 3}, "1 as predicted")
+    assert (tmp_path / "quick" / "figures" / "my-claim-seeds.svg").is_file()
+    page = (tmp_path / "quick" / "report.html").read_text()
+    assert all(text in page for text in ('id="section-my-claim"', mine.claim, mine.rule, "✓ </span>as predicted"))
+    assert command(["my-claim"], out=tmp_path / "full", scale="full", engine="serial") == 1
+    assert "although the reference runs reproduced it: my-claim" in capsys.readouterr().err
+    with pytest.raises(InputError, match="did you mean 'my-claim'"):
+        chosen(["my-clam"])
 
 
 def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -194,22 +244,12 @@ def test_the_list_comes_without_torch() -> None:
     assert all(name in shown for name in EXPERIMENTS)
 
 
-IDS = ["figure7", "figure8", "theorem1"]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a reproduction that nothing disturbed."""
-    out = tmp_path_factory.mktemp("whole") / "out"
-    topicscope("reproduce", *IDS, "--engine", "serial", "--out", str(out))
-    return out
-
-
 @needs_browser
-def test_the_page_of_real_outcomes(whole: Path, tmp_path: Path) -> None:
+def test_the_page_of_real_outcomes(whole: tuple[Path, Any], tmp_path: Path) -> None:
     """Every figure of the command's own page is drawn, its links lead somewhere, and both themes work."""
-    panels = sum(len(figure.panels) for name in IDS for figure in read_reproduction(whole).outcomes[name].figures)
-    with opened(whole / "report.html", panels) as browser:
+    out, _ = whole
+    panels = sum(len(figure.panels) for name in IDS for figure in read_reproduction(out).outcomes[name].figures)
+    with opened(out / "report.html", panels) as browser:
         links = script(browser, "return [...document.querySelectorAll('nav a')].map(link => link.getAttribute('href'))")
         assert links == ["#verdicts", *(f"#section-{name}" for name in IDS)]
         assert all(
@@ -230,7 +270,7 @@ def test_the_page_of_real_outcomes(whole: Path, tmp_path: Path) -> None:
     [(signal.SIGKILL, ["--engine", "serial"], -signal.SIGKILL), (signal.SIGINT, ["--workers", "2"], 130)],
 )
 def test_stopped_in_the_middle_and_run_again(
-    whole: Path, tmp_path: Path, sent: signal.Signals, engine: list[str], code: int
+    whole: tuple[Path, Any], tmp_path: Path, sent: signal.Signals, engine: list[str], code: int
 ) -> None:
     """kill -9 or Ctrl-C while experiments run: finished ones are not computed again, and the results are the same."""
     out = tmp_path / "cut"
@@ -255,6 +295,6 @@ def test_stopped_in_the_middle_and_run_again(
     resumed = json.loads(topicscope(*command, "--out", str(out)).stdout)
     assert {name: (out / "outcomes" / name).stat().st_mtime_ns for name in kept} == stamps
     assert None not in [entry.pop("seconds") for entry in resumed["results"]]
-    assert resumed == json.loads((whole / "results.json").read_text())
+    assert resumed == json.loads((whole[0] / "results.json").read_text())
     for name in ("results.json", *(f"outcomes/{name}.json" for name in IDS)):
-        assert (out / name).read_bytes() == (whole / name).read_bytes()
+        assert (out / name).read_bytes() == (whole[0] / name).read_bytes()

@@ -109,7 +109,9 @@ def test_what_is_not_a_number_is_stored_as_none() -> None:
 def trained(course: Course | None, **results: Any) -> Any:
     metrics = {"step": np.arange(3), "loss": np.ones(3), "norm_key": np.zeros(3), "other": np.zeros(3)}
     results = {"steps": 2, "loss": 0.5, **results}
-    return SimpleNamespace(status="complete", results=results, course=course, metrics=metrics)
+    model = SimpleNamespace(table_symbols=lambda: {"value": "W_V", "gram": "W_E'W_E"}, SYMBOLS={"other": "W"})
+    config = SimpleNamespace(model=model)
+    return SimpleNamespace(status="complete", results=results, course=course, metrics=metrics, config=config)
 
 
 def test_a_trained_point_has_the_contrast_of_its_values_or_else_of_its_gram_matrix() -> None:

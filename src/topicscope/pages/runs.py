@@ -1,18 +1,19 @@
 """A training run as figures: curves, matrices over words and topics, attention; also while it goes on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import folders
-from topicscope.laws import contributions, prediction_or_none, training_optimum
+from topicscope.laws import contributions, prediction_or_none
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
 from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
-from topicscope.training import Run, RunData
+from topicscope.training import Run
 
-DOCUMENTS, POSITIONS = 2, 40  # documents whose attention is drawn, and how many of their positions
+POSITIONS = 40  # of a document whose attention is drawn
 MOST_POINTS, MOST_WORDS = 500, 400  # points of a curve, and words along the side of a matrix
 MOST_LISTED = 1000  # numbers of a setting that the page shows
 
@@ -175,16 +176,19 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     ]
 
 
+def score_panels(run: Run) -> list[Heat]:
+    table = run.reading.scores
+    return [] if table is None else word_heat("", table, run, "topic of the key's word", "topic of the query's word")
+
+
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
     table = run.reading.scores
     if table is None:
         return []
-    scores = word_heat("", table, run, "topic of the key's word", "topic of the query's word")
     maps: list[Heat] = []
-    infinite = run.config.documents.length == "infinite"
-    for document in () if infinite else RunData(run.config).dev.finite().words[:DOCUMENTS]:
-        present = np.sort(document[document > 0])
+    for document in run.examples:
+        present = np.sort(document)
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
         shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
@@ -196,7 +200,7 @@ def attention_figures(run: Run) -> list[Figure]:
             "scores",
             f"Attention scores {when(run)}",
             "Attention scores between words, ordered by topic: the query's word in rows, the key's word in columns.",
-            scores,
+            score_panels(run),
         ),
         Figure(
             "attention",
@@ -331,9 +335,8 @@ def word_figures(run: Run) -> list[Figure]:
         return []
     places, names = named
     matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
-    best = training_optimum(run.config).matrix if "distance_to_optimum" in run.results else None
-    if best is not None:  # W* less the run's bias is what W_V should be
-        matrices[optimum_name(run)] = best - (contributions(run.config, run.weights) - run.weights["value"])
+    if run.optimum is not None:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = run.optimum - (contributions(run.config, run.weights) - run.weights["value"])
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)
@@ -401,9 +404,7 @@ def live_curves(run: Run) -> list[Section]:
 def live_matrices(run: Run) -> list[Section]:
     if not run.weights:
         return [Section("Matrices", "No weights have been saved yet.")]
-    at = "at the end" if run.shown_step is None else f"at step {run.shown_step:,}"
-    scores = [panel for figure in attention_figures(run)[:1] for panel in figure.panels]
-    for panel in scores:
-        panel.title = f"attention scores {at}"
+    scores = [replace(panel, title=f"attention scores {when(run)}") for panel in score_panels(run)]
     alt = "Heat maps over words, ordered by topic: the value matrix, and the scores of attention between words."
-    return [Section("Matrices", "", "", [Figure("matrices", f"Matrices {at}", alt, [*matrix_panels(run), *scores])])]
+    figure = Figure("matrices", f"Matrices {when(run)}", alt, [*matrix_panels(run), *scores])
+    return [Section("Matrices", figures=[figure])]

@@ -32,12 +32,9 @@ WORLDS = (FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))
 RATE, SCALE = 1e-3, 1e-3
 EPSILONS = {"quick": (1e-10, 1e-8, 1e-6, 1e-5, 3e-5), "full": (1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 3e-5, 1e-4)}
 LONGER = 1.3  # A run has so many times the steps that key and query should need to be half-way
-
 # How far value may be off, and key where epsilon rules it; measured over predicted where epsilon does nothing.
 VALUE, KEY, SIGN = 0.15, 0.2, (0.65, 1.0)
-
 TENFOLD = 10.0  # of the control: epsilon times this in the formula alone
-
 Regime = Literal["sign", "between", "epsilon"]
 
 

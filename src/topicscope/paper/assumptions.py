@@ -18,7 +18,7 @@ from topicscope.pages import Figure, Heat, Points, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, by_category, train_many
 from topicscope.paper.matrices import Blocks, blocks_of, contrast, mean_spread
 from topicscope.paper.topic_order import time_of, train_flow
-from topicscope.theory import ValueOptimum, optimum, relative_distance
+from topicscope.theory import optimum, relative_distance
 from topicscope.world import TopicModel
 
 TOPICS, WORDS, RATE, STEPS = 6, 5, 0.15, 400
@@ -63,9 +63,7 @@ UNRELAXED = {
 }
 
 FINITE_BATCH = 1000  # documents per step where they are finite: a step's documents are only a sample of their words
-
 TOLERANCE = 0.03  # relative Frobenius distance allowed between a trained matrix and W(t)
-
 DRAWN = ("topics of unequal sizes", "Zipf words", "overlapping topics", "common words")
 
 
@@ -161,10 +159,6 @@ def relation_means(matrix: np.ndarray, same: np.ndarray) -> tuple[float, float, 
     return means[0], means[1], means[2], relative_distance(parts[1], parts[0])
 
 
-def topic_half_times(best: ValueOptimum) -> list[float]:
-    return [mode.half_time for mode in best.modes if mode.name.startswith("topic") and mode.half_time is not None]
-
-
 def world_of(runs: list[training.Run], instead: training.RunConfig | None) -> RelaxedWorld:
     best, same = optimum(runs[0].config), runs[0].config.topic_model.same_topic
     values = [run.weights["value"].astype(float) for run in runs]
@@ -175,7 +169,7 @@ def world_of(runs: list[training.Run], instead: training.RunConfig | None) -> Re
         Pattern.of(best.matrix(), same),
         Pattern.of(flow, same),
         [Pattern.of(value, same) for value in values],
-        topic_half_times(best),
+        [mode.half_time for mode in best.modes if mode.name.startswith("topic") and mode.half_time is not None],
         [relative_distance(value, flow) for value in values],
         [] if other is None else [relative_distance(value, other) for value in values],
         [relative_distance(value, best.matrix()) for value in values],
@@ -194,16 +188,16 @@ def unrelaxed(name: str, config: training.RunConfig, base: training.RunConfig) -
 
 
 def measure_worlds(context: Context) -> dict[str, RelaxedWorld]:
-    made: dict[str, RelaxedWorld] = {}
-    base: training.RunConfig | None = None
+    runs = {}
     for name, change in WORLDS.items():
         settings = BASE | change
-        finite = settings["documents"]["length"] != "infinite"
-        more = {"batch_size": FINITE_BATCH} if finite else {}
-        runs = train_flow(context, RATE, STEPS, **settings, **more)
-        base = base or runs[0].config
-        made[name] = world_of(runs, unrelaxed(name, runs[0].config, base) if change else None)
-    return made
+        more = {} if settings["documents"]["length"] == "infinite" else {"batch_size": FINITE_BATCH}
+        runs[name] = train_flow(context, RATE, STEPS, **settings, **more)
+    base = next(iter(runs.values()))[0].config
+    return {
+        name: world_of(here, unrelaxed(name, here[0].config, base) if WORLDS[name] else None)
+        for name, here in runs.items()
+    }
 
 
 def worlds_figure(worlds: dict[str, RelaxedWorld]) -> Figure:
@@ -237,48 +231,6 @@ def worlds_figure(worlds: dict[str, RelaxedWorld]) -> Figure:
     )
 
 
-def matrices_figure(worlds: dict[str, RelaxedWorld]) -> Figure:
-    return Figure(
-        "assumptions-matrices",
-        "What changes: trained value matrices",
-        "Heat maps of trained value matrices: blocks of several sizes, outer products of word frequencies, blocks that "
-        "overlap, and words that all topics share.",
-        [Heat(name, np.round(worlds[name].value, 5).tolist()) for name in DRAWN],
-    )
-
-
-def worlds_table(worlds: dict[str, RelaxedWorld]) -> TableData:
-    return TableData(
-        "One relaxed assumption each: uniform attention, squared loss, SGD. contrast: same-topic minus different-topic "
-        "mean; distance: of the trained matrix, relative",
-        [
-            *("assumption relaxed", "contrast of W*", "contrast of W(t)", "contrast, trained (95%)"),
-            *("distance to W(t) (95%)", "distance to W(t), unrelaxed", "distance to W*", "as predicted"),
-        ],
-        [
-            [
-                name,
-                f"{world.best.contrast:.4g}",
-                f"{world.flow.contrast:.4g}",
-                str(world.contrast),
-                str(world.distance),
-                f"{np.mean(world.to_unrelaxed):.2g}" if world.to_unrelaxed else "-",
-                f"{np.mean(world.to_optimum):.2g}",
-                {True: "yes", False: "no", None: "undecided"}[world.holds],
-            ]
-            for name, world in worlds.items()
-        ],
-    )
-
-
-def changes_table(worlds: dict[str, RelaxedWorld]) -> TableData:
-    return TableData(
-        "What else changes, in W*, in W(t) at the last step and in training",
-        ["assumption relaxed", "what changes"],
-        [[name, world.changes] for name, world in worlds.items()],
-    )
-
-
 VARIATIONS: dict[str, dict[str, dict[str, object]]] = {
     "the paper's setting": {},
     "fixed tau = 3": {"documents": {"kind": "fixed", "topics_per_document": 3}},
@@ -297,8 +249,6 @@ VARIATIONS: dict[str, dict[str, dict[str, object]]] = {
 
 @dataclass(frozen=True)
 class Found:
-    """The value matrices of every setting, and what each relaxed world shows."""
-
     settings: dict[str, list[Blocks]]
     worlds: dict[str, RelaxedWorld]
     config: training.RunConfig
@@ -348,7 +298,13 @@ def judge(found: Found) -> Outcome:
         + (f". Larger batches would decide: {', '.join(open_worlds)}" if open_worlds else ""),
         figures=[
             worlds_figure(worlds),
-            matrices_figure(worlds),
+            Figure(
+                "assumptions-matrices",
+                "What changes: trained value matrices",
+                "Heat maps of trained value matrices: blocks of several sizes, outer products of word frequencies, "
+                "blocks that overlap, and words that all topics share.",
+                [Heat(name, np.round(worlds[name].value, 5).tolist()) for name in DRAWN],
+            ),
             Figure(
                 "assumptions-settings",
                 "Same-topic minus different-topic mean of W_V under other settings, attention trained",
@@ -366,8 +322,32 @@ def judge(found: Found) -> Outcome:
             ),
         ],
         tables=[
-            worlds_table(worlds),
-            changes_table(worlds),
+            TableData(
+                "One relaxed assumption each: uniform attention, squared loss, SGD. contrast: same-topic minus "
+                "different-topic mean; distance: of the trained matrix, relative",
+                [
+                    *("assumption relaxed", "contrast of W*", "contrast of W(t)", "contrast, trained (95%)"),
+                    *("distance to W(t) (95%)", "distance to W(t), unrelaxed", "distance to W*", "as predicted"),
+                ],
+                [
+                    [
+                        name,
+                        f"{world.best.contrast:.4g}",
+                        f"{world.flow.contrast:.4g}",
+                        str(world.contrast),
+                        str(world.distance),
+                        f"{np.mean(world.to_unrelaxed):.2g}" if world.to_unrelaxed else "-",
+                        f"{np.mean(world.to_optimum):.2g}",
+                        {True: "yes", False: "no", None: "undecided"}[world.holds],
+                    ]
+                    for name, world in worlds.items()
+                ],
+            ),
+            TableData(
+                "What else changes, in W*, in W(t) at the last step and in training",
+                ["assumption relaxed", "what changes"],
+                [[name, world.changes] for name, world in worlds.items()],
+            ),
             TableData(
                 "Contrast of W_V (same-topic minus different-topic mean) and spread (standard deviation of its "
                 "different-topic entries); attention trained, cross entropy",

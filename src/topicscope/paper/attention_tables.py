@@ -61,7 +61,6 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 
 
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
-    """One series per relation, one category per row."""
     by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
     panel = Points(
         name.replace("table", "Table "),
@@ -193,7 +192,6 @@ PAPER_DIAGONAL: dict[float, Triple] = {0.003: (0.0916, 0.00185, 0.00256), 0.01: 
 
 
 def measure_diagonal(context: Context) -> list[AttentionRow]:
-    """Cross entropy, then squared loss, at each rate."""
     return [
         train_row(
             context,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +16,11 @@ from numpy.typing import ArrayLike
 from topicscope import language, training
 from topicscope.ground import MOST, InputError
 from topicscope.measure import Estimate
-from topicscope.pages import Compared, Figure, Series, TableData, Verdict
+from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Found = TypeVar("Found")
-
 LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
 # the paper's models and text
@@ -33,7 +32,6 @@ CHECKPOINTS = (
     "roberta-base",
 )
 WIKIPEDIA = "hf:wikimedia/wikipedia/20231101.en"
-
 CLOSE = 0.1  # a number is close to the paper's if it is off by at most this share (of a range: of the nearer end)
 
 
@@ -56,6 +54,20 @@ class Outcome:
     config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
     differs: str = ""
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+        """The outcome that `asdict` wrote, its whole numbers as they were; errors where the data is something else."""
+        if data["verdict"] not in get_args(Verdict):
+            raise ValueError(f"no verdict: {data['verdict']}")
+        figures = [Figure(**figure | {"panels": list(map(panel_from, figure["panels"]))}) for figure in data["figures"]]
+        return cls(**data | {"figures": figures, "tables": [TableData(**table) for table in data["tables"]]})
+
+
+def panel_from(data: dict[str, Any]) -> Panel:
+    series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
+    [panel] = [kind for kind in get_args(Panel) if kind.kind == data["kind"]]
+    return panel(**data | series)
 
 
 @dataclass(frozen=True)
@@ -102,7 +114,6 @@ class Context:
 
     @property
     def runs(self) -> int:
-        """Seeds per setting."""
         return self.pick(3, 5)
 
     def check(self) -> None:
@@ -195,7 +206,6 @@ def cell(value: float | None) -> str:
 
 
 def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, markers: bool = True) -> Series:
-    """Means with their intervals."""
     return Series(name, x, [m.mean for m in means], [m.low for m in means], [m.high for m in means], markers=markers)
 
 
@@ -215,7 +225,6 @@ def reached(times: ArrayLike, course: ArrayLike, level: float) -> float:
 
 
 def first_step(course: ArrayLike, level: float, never: float = math.nan) -> float:
-    """The first step at which a course has reached a level."""
     above = np.flatnonzero(np.asarray(course) >= level)
     return float(above[0]) if len(above) else never
 

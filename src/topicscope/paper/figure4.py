@@ -93,10 +93,8 @@ ENVELOPE: dict[str, list[tuple[int, float, float]]] = {
 }
 
 QUERY_OVER_KEY = (1.2, 1.45)  # the ratio of the two ends in the nine curves; reported, no part of the distance
-
 # The factor by which a step counts as wrong that never comes, since the norm does not rise; and the largest factor.
 MISSING = 10.0
-
 # norm_value, norm_key and norm_query of a run; with `step`, where not every step is there (curves of a sweep).
 RunNorms = Mapping[str, Float[np.ndarray, " S"]]
 
@@ -155,18 +153,13 @@ SETTINGS = {
 
 # Three times those of the figure, so that key and query too reach the plateau by which half of their rise is measured.
 STEPS = 3000
-
 EVERY = 5  # the curves that are drawn have every fifth step
-
 FIGURE_COLOUR = "#E69F00"
-
 Norms = dict[str, np.ndarray]  # norm_value, norm_key and norm_query of one run, step by step
 
 
 @dataclass(frozen=True)
 class StageNorms:
-    """The norms of every setting and seed."""
-
     settings: dict[str, list[Norms]]
     config: training.RunConfig
 
@@ -190,25 +183,21 @@ def measure(context: Context) -> StageNorms:
         name: train_many(context, steps=STEPS, objective={"loss": loss}, optimizer={"lr": lr}, model=model)
         for name, (loss, lr, model) in SETTINGS.items()
     }
-    names = [f"norm_{part}" for part in PARTS]
-    norms = {name: [{key: run.metrics[key] for key in names} for run in here] for name, here in runs.items()}
+    norms = {
+        name: [{f"norm_{part}": run.metrics[f"norm_{part}"] for part in PARTS} for run in here]
+        for name, here in runs.items()
+    }
     return StageNorms(norms, next(iter(runs.values()))[0].config)
 
 
 def timing(runs: Sequence[Norms]) -> Timing:
-    found = [stages(run) for run in runs]
-    t50 = np.array([[getattr(s, part) for part in PARTS] for s in found])
-    separation = estimate([s.separation for s in found]) if np.isfinite(t50).all() else None
-    value, key, query = t50.mean(0).tolist()
-    return Timing(value, key, query, separation)
-
-
-def mean_curves(runs: Sequence[Norms]) -> Norms:
-    return {name: np.mean([run[name] for run in runs], 0) for name in runs[0]}
+    courses = [stages(run) for run in runs]
+    t50 = np.array([[getattr(course, part) for part in PARTS] for course in courses])
+    separation = estimate([course.separation for course in courses]) if np.isfinite(t50).all() else None
+    return Timing(*t50.mean(0).tolist(), separation)
 
 
 def span(numbers: Sequence[float]) -> str:
-    """The least and the largest of several seeds; '-' where one has no number."""
     ends = (float(np.min(numbers)), float(np.max(numbers)))
     return " to ".join(dict.fromkeys(map(cell, ends)))
 
@@ -225,13 +214,11 @@ def beside(runs: Sequence[Norms]) -> list[list[str]]:
 
 
 def halves(runs: Sequence[Norms]) -> str:
-    """The figure's own half-way steps, over the seeds."""
     ours = [readings(run) for run in runs]
     return ", ".join(f"{part} {span([run[f'{part} half'] for run in ours])}" for part in PARTS)
 
 
 def sizes(runs: Sequence[Norms]) -> str:
-    """How far times and sizes are from the figure's, in one sentence."""
     outside = [f"{name} {ours} (figure {theirs})" for name, theirs, ours, off in beside(runs) if off != "inside"]
     ends = [(run["query end"], run["key end"]) for run in map(readings, runs)]
     return (
@@ -281,7 +268,7 @@ def series(name: str, norm: np.ndarray) -> Series:
 def nearest_figure(runs: Sequence[Norms]) -> Figure:
     """The figure's steps only, with the range of its curves behind ours."""
     shown = [{name: norm[: FIGURE_STEPS + 1] for name, norm in run.items()} for run in runs]
-    bands = stage_bands(mean_curves(shown))
+    bands = stage_bands({name: np.mean([run[name] for run in shown], 0) for name in shown[0]})
     return Figure(
         "figure4",
         "Norms in the setting nearest to the figure",

@@ -13,14 +13,11 @@ from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
 NEAR_ZERO = 1e-4
 STEPS = 400  # as in the figure
-
 PARTS = ("value", "key", "query")
 
 
 @dataclass(frozen=True)
 class Curves:
-    """A run, and the name of its setting."""
-
     setting: str
     run: pretraining.PretrainRun
 
@@ -36,8 +33,6 @@ class Curves:
 
 @dataclass(frozen=True)
 class Found:
-    """The runs from near zero, those from the library's usual start, and whether the text was the user's."""
-
     near: list[Curves]
     usual: list[Curves]
     given_text: bool
@@ -115,13 +110,11 @@ def judge(found: Found) -> Outcome:
 
 
 def ranges(starts: Sequence[dict[str, float]]) -> str:
-    """The first and the last start of each matrix, over all runs and layers."""
     by_part = {part: [steps[part] for steps in starts] for part in PARTS}
     return ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in by_part.items())
 
 
 def growth(runs: Sequence[Curves]) -> str:
-    """The least and the most that a norm grows, over all runs, layers and matrices."""
     norms = [norm for one in runs for name, norm in one.run.metrics.items() if name.startswith("norm_")]
     factors = [norm[-1] / norm[0] for norm in norms]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"

@@ -26,9 +26,7 @@ ENDLESS = "infinite"
 SAMPLES = 16  # sets of documents per length; each has its least-squares matrix
 DOCUMENTS = 6000  # of a set
 TAU = 3
-
 WIDEST = 0.01  # A half interval that is wider cannot tell the excess .1136 from p_correct = .1
-
 EXACT = 1e-6  # what the matrix of infinite documents may be off by: it is exact up to rounding
 
 # The settings of Figure 6 and Table 4 with attention as they have it, and without.
@@ -96,7 +94,7 @@ def measure(context: Context) -> Found:
     return Found(
         excess,
         column,
-        WordMatrix.of(shown, first),
+        WordMatrix.of(first, shown),
         {name: [blocks_of(run) for run in runs] for name, runs in trained.items()},
         first.config,
     )

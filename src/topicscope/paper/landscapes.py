@@ -23,8 +23,6 @@ TOPICS, WORDS_PER_TOPIC = 100, 300
 
 @dataclass(frozen=True)
 class Landscapes:
-    """The landscape by tau; for blocks also the gamma of the best attention."""
-
     grids: dict[int, Landscape]
     gammas: dict[int, float]
 

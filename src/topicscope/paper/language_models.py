@@ -17,7 +17,6 @@ from topicscope.paper.made_up import DECODED, GROUP, probe_small, small_models
 
 # Of Tables 1 and 5, where a model or a text is missing.
 PAPER_RATIOS = "same topic above different topic for Bert, Albert, Bart, Electra, Roberta"
-
 MADE_UP = "(made-up texts)"
 STAND_INS = (
     "Without --model and --corpus: five small models of these architectures, trained on made-up texts with known "
@@ -67,7 +66,6 @@ def measure_models(context: Context, words: int | None = None, **settings: Any) 
 
 
 def ratio_number(paper: tuple[float, float]) -> Number:
-    """Of Tables 1 and 5."""
     return Number(
         "attention ratio",
         "attention of words to other words of their topic over that to words of other topics (a ratio of means), mean "
@@ -88,12 +86,10 @@ def known(value: float) -> float | None:
 
 
 def above_zero(effect: Effect | None) -> bool:
-    """Whether the effect has an interval, and it lies above zero."""
     return effect is not None and effect.interval is not None and effect.interval[0] > 0
 
 
 def beyond_chance(effect: Effect | None) -> bool:
-    """Whether at most 5% of the shuffled topics show as much."""
     return effect is not None and effect.p_value is not None and effect.p_value <= 0.05
 
 
@@ -103,7 +99,6 @@ def attention_of(row: language.ProbeRow, *, decoded: bool) -> Effect | None:
 
 
 def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
-    """Tables 1 and 5. `judged`: the measures that have to show the effect."""
     rows, heads, models = found.probe.rows, found.probe.heads, found.config["models"]
     trained, fresh = ([row for row in rows if row.variant == variant] for variant in ("trained", "random"))
     effects = [row.effects | {"attention": attention_of(row, decoded=found.known)} for row in trained]
@@ -192,7 +187,6 @@ PAPER_PAIRS = (
 
 
 def beyond(pairs: language.PairContrast) -> bool:
-    """Whether pairs of one topic show more, with an interval above zero."""
     return pairs.margin_interval is not None and pairs.margin_interval[0] > 0
 
 
@@ -271,17 +265,13 @@ TABLE5 = Experiment(
 GROUPS = [["frog", "toad", "lizard"], ["mozart", "beethoven", "schubert"], ["algebra", "arithmetic", "calculus"]]
 # Of the made-up texts: three topics, of which the likeliest words are compared.
 KNOWN_TOPICS, LIKELIEST = ("kitchen", "music", "law"), 3
-
 # Words of a group that have to be one token each: else its vectors are means of pieces that other words share.
 WHOLE = 2
-
 PAPER_MAP = "blocks of three words each (Bert)"
 
 
 @dataclass(frozen=True)
 class WordMaps:
-    """The cosines by model, and with random weights where these were measured."""
-
     maps: dict[str, language.WordMap]
     random: dict[str, language.WordMap]
 

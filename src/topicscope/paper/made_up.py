@@ -22,7 +22,6 @@ from topicscope.world import Dirichlet, TopicModel
 
 DOCUMENTS, LENGTH = 3000, 48
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
 SENTENCE, SENTENCES = 8, 4  # words of a sentence, which has one topic; sentences of a document
 ALPHA = 1.0  # of the Dirichlet distribution that a document's topics are drawn from
 RANK_POWER = 0.1  # the r-th word of a topic is drawn with a probability proportional to r^-.1
@@ -52,7 +51,6 @@ def made_up_texts(seed: int = 0) -> list[str]:
 
 
 def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
-    """Documents of the sandbox (Dirichlet .1), written out in words."""
     words = [word for topic in lists.values() for word in topic]
     model = TopicModel(len(lists), len(next(iter(lists.values()))))
     documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
@@ -141,7 +139,6 @@ def sample_language(lists: dict[str, list[str]], seed: int) -> MadeUpLanguage:
 
 
 def draws(probability: Float[np.ndarray, "D N K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
-    """What each uniform number chooses from its distribution."""
     chosen = (uniform[..., None] >= probability.cumsum(-1)).sum(-1)
     return np.minimum(chosen, probability.shape[-1] - 1)  # rounding may end the sum below 1
 
@@ -165,10 +162,8 @@ def build_tokenizer(lists: dict[str, list[str]]) -> Any:
 
 ARCHITECTURES = ("bert", "albert", "bart", "electra", "roberta")
 GROUP = "small models"  # of the experiments that share the training: they run in one process, one after another
-
 # Attention of an encoder-decoder that is judged: so small an encoder is hardly used; it is shown in the tables.
 DECODED = "decoder"
-
 TRAINING_STEPS = {"quick": 300, "full": 1500}
 # Steps of an architecture over the others': ALBERT's embeddings pass through one more matrix, and it learns later.
 LONGER = {"albert": 1.6}

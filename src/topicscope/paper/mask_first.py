@@ -33,12 +33,10 @@ WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 SCALES = (1e-3, 1e-2)
 SEEDS = {"quick": 2, "full": 5}
 HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-way point is that of this time
-
 LEAVES = 3.0  # times its start at which |W_K| has left it
 TINY, EXACT = 1e-7, 1e-6  # W = TINY Pi; error of the formula as a share of the force
 # Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss.
 ALONG, SECOND, MOVED = 0.9, 0.2, 1.1
-
 FIGURES = ("scale", "seed", "left", "half", "horizon", "query", "along", "second")  # of a flow, for results.json
 
 
@@ -72,8 +70,6 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Found:
-    """Forces and laws by world; flows by world, scale and seed."""
-
     forces: dict[FlowWorld, Force]
     laws: dict[FlowWorld, MaskFirst]
     flows: list[Leaving]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from topicscope.measure import Estimate, estimate
 from topicscope.pages import Figure, Heat, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, train_many, verdict
 from topicscope.theory import Setting
-
-Which = Literal["value", "gram"]  # the value matrix W_V, or the Gram matrix W_E'W_E of the embeddings
 
 RELATIONS = ("same", "different", "diagonal")
 
@@ -26,9 +24,7 @@ DIAGONAL_RULE = (
 
 # The four panels: top cross entropy, bottom squared; left SGD, right Adam.
 PAIRS = (("cross-entropy", "sgd"), ("cross-entropy", "adam"), ("squared", "sgd"), ("squared", "adam"))
-
 ADAM = 1  # the panel whose contrast stands for a figure: cross entropy with Adam
-
 # The paper's SGD has lr .01 for some 100,000 steps; a larger rate follows the same path in fewer steps. Squared loss
 # has curvature 2 along the prediction bias, so that its rate has to stay below 1.
 SGD_LR = {"cross-entropy": 1.0, "squared": 0.3}
@@ -42,7 +38,6 @@ Means = tuple[float, float, float]  # same topic, different topic, diagonal
 
 
 def contrast_number(matrix: str, paper: float) -> Number:
-    """Of Figures 1, 2, 9 and 10."""
     return Number(
         "same - different topic",
         f"mean entry of {matrix} for two words of one topic minus that for words of two topics (weights have no unit), "
@@ -69,7 +64,6 @@ class Blocks:
 
     @property
     def diagonal_stands_out(self) -> bool:
-        """By DIAGONAL_RULE."""
         return self.diagonal - self.same > self.contrast
 
 
@@ -82,8 +76,10 @@ class WordMatrix:
     words_per_topic: int
 
     @classmethod
-    def of(cls, values: np.ndarray, run: training.Run) -> WordMatrix:
-        return cls(values, run.config.topic_model.topics, run.config.topic_model.block_size)
+    def of(cls, run: training.Run, values: np.ndarray | None = None) -> WordMatrix:
+        """Of a run the table that it is judged by, or other values."""
+        topic_model = run.config.topic_model
+        return cls(table_of(run)[1] if values is None else values, topic_model.topics, topic_model.block_size)
 
     def heat(self, title: str) -> Heat:
         """Colours from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest."""
@@ -92,17 +88,20 @@ class WordMatrix:
         return Heat(title, rounded, topics=self.topics, words_per_topic=self.words_per_topic, low=low, high=high)
 
 
-def matrix_of(run: training.Run, which: Which) -> np.ndarray:
-    return run.weights["value"] if which == "value" else run.weights["embedding"].T @ run.weights["embedding"]
+def table_of(run: training.Run) -> tuple[str, np.ndarray]:
+    """The table over words that a run is judged by: W_V, or W_E'W_E where the embedding is trained."""
+    name, table = next(iter(run.reading.tables.items()))
+    return name, table.matrix
 
 
-def blocks_of(run: training.Run, which: Which = "value") -> Blocks:
+def blocks_of(run: training.Run) -> Blocks:
     """With the spread of the different-topic entries: the contrast has to stand out from it."""
-    means = {name: float("nan") if mean is None else mean for name, mean in run.results[which].items()}
+    name, matrix = table_of(run)
+    means = {relation: float("nan") if mean is None else mean for relation, mean in run.results[name].items()}
     topics = run.config.topic_model.topic_of_word[1:]
-    entries = matrix_of(run, which)[1:, 1:][topics[:, None] != topics]
-    start = float(run.metrics["gram_diagonal"][0]) if which == "gram" else float("nan")
-    return Blocks(**means, spread=float(entries.std()), diverged=run.status == "diverged", diagonal_at_start=start)
+    spread = float(matrix[1:, 1:][topics[:, None] != topics].std())
+    start = float(run.metrics["gram_diagonal"][0]) if name == "gram" else float("nan")
+    return Blocks(**means, spread=spread, diverged=run.status == "diverged", diagonal_at_start=start)
 
 
 def contrast(runs: Sequence[Blocks]) -> Estimate:
@@ -116,11 +115,10 @@ def mean_spread(runs: Sequence[Blocks]) -> float:
 
 @dataclass(frozen=True)
 class Panel:
-    """The runs of one panel: what the matrix of each shows, and the matrix of the first."""
-
     runs: list[Blocks]
     first: WordMatrix
     config: training.RunConfig
+    paths: list[dict[str, np.ndarray]] = field(default_factory=list)  # of a Gram matrix: means by relation, by step
 
     @property
     def label(self) -> str:
@@ -144,30 +142,27 @@ class Panel:
         return grown.above_zero and estimate([run.diagonal - run.same for run in self.runs]).above_zero
 
 
-def train_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[list[training.Run]]:
-    """The runs of each panel, in the order of PAIRS."""
-    return [
-        train_many(
+def measure_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[Panel]:
+    panels = []
+    for loss, method in PAIRS:
+        runs = train_many(
             context,
             steps=context.pick(1500, 5000),
             model=model,
             objective={"loss": loss, **penalty},
             optimizer={"name": method, "lr": SGD_LR[loss] if method == "sgd" else 0.01},
         )
-        for loss, method in PAIRS
-    ]
-
-
-def panel_of(runs: Sequence[training.Run], which: Which) -> Panel:
-    return Panel(
-        [blocks_of(run, which) for run in runs], WordMatrix.of(matrix_of(runs[0], which), runs[0]), runs[0].config
-    )
+        paths = [
+            {name: run.metrics[f"gram_{name}"] for name in RELATIONS if f"gram_{name}" in run.metrics} for run in runs
+        ]
+        panels.append(Panel([blocks_of(run) for run in runs], WordMatrix.of(runs[0]), runs[0].config, paths))
+    return panels
 
 
 def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:
     """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
     model = {"prediction_bias": "none"} | ({} if attention else {"key": "zero", "query": "zero"})
-    return [panel_of(runs, "value") for runs in train_panels(context, model, l2={"value": l2} if l2 else 0.0)]
+    return measure_panels(context, model, l2={"value": l2} if l2 else 0.0)
 
 
 def judge_panels(
@@ -241,34 +236,7 @@ def judge_panels(
     )
 
 
-@dataclass(frozen=True)
-class GramPath:
-    """Means of the Gram matrix of one run, step by step."""
-
-    same: np.ndarray
-    different: np.ndarray
-    diagonal: np.ndarray
-
-
-@dataclass(frozen=True)
-class GramPanel(Panel):
-    """The runs of a panel with their paths."""
-
-    paths: list[GramPath]
-
-
-def measure_gram(context: Context) -> list[GramPanel]:
-    """Everything trained, embedding and head tied."""
-    return [
-        GramPanel(
-            **vars(panel_of(runs, "gram")),
-            paths=[GramPath(*(run.metrics[f"gram_{name}"] for name in RELATIONS)) for run in runs],
-        )
-        for runs in train_panels(context, {"embedding": "trained"})
-    ]
-
-
-def judge_gram(found: list[GramPanel]) -> Outcome:
+def judge_gram(found: list[Panel]) -> Outcome:
     outcome = judge_panels(
         found,
         name="figure1",
@@ -286,13 +254,13 @@ def judge_gram(found: list[GramPanel]) -> Outcome:
     return replace(outcome, figures=[*outcome.figures, paths])
 
 
-def path_lines(title: str, paths: Sequence[GramPath]) -> Lines:
+def path_lines(title: str, paths: Sequence[dict[str, np.ndarray]]) -> Lines:
     """Same minus different topic, and diagonal minus same topic; the band is from the lowest to the highest seed."""
-    length = min(len(path.same) for path in paths)
+    length = min(len(path["same"]) for path in paths)
     at = np.unique(np.geomspace(1, length, 150).astype(int)) - 1
     curves = {
-        "same minus different topic": np.array([(path.same - path.different)[at] for path in paths]),
-        "diagonal minus same topic": np.array([(path.diagonal - path.same)[at] for path in paths]),
+        "same minus different topic": np.array([(path["same"] - path["different"])[at] for path in paths]),
+        "diagonal minus same topic": np.array([(path["diagonal"] - path["same"])[at] for path in paths]),
     }
     series = [
         Series(name, (at + 1.0).tolist(), y.mean(0).tolist(), y.min(0).tolist(), y.max(0).tolist())
@@ -308,7 +276,7 @@ FIGURE1 = Experiment(
     + " A panel without that contrast still passes if it is diagonal: the mean of the diagonal is above twice "
     "its start and above the same-topic mean (both differences have a 95% interval over seeds above zero). The "
     "squared-SGD panel looks untrained in the paper; it is shown and not judged.",
-    measure=measure_gram,
+    measure=partial(measure_panels, model={"embedding": "trained"}),
     judge=judge_gram,
     seconds=40,
     number=contrast_number("W_E'W_E", 7.14),
@@ -370,8 +338,6 @@ FIGURE10 = Experiment(
 
 @dataclass(frozen=True)
 class ValueRun:
-    """The value matrix of one run, and its means."""
-
     blocks: Blocks
     matrix: WordMatrix
     config: training.RunConfig
@@ -385,7 +351,7 @@ def measure_diagonal(context: Context) -> list[ValueRun]:
         objective={"loss": "squared-mean"},
         model={"prediction_bias": "none"},
     )
-    return [ValueRun(blocks_of(run), WordMatrix.of(run.weights["value"], run), run.config) for run in runs]
+    return [ValueRun(blocks_of(run), WordMatrix.of(run), run.config) for run in runs]
 
 
 def judge_diagonal(found: list[ValueRun]) -> Outcome:

@@ -43,7 +43,6 @@ class Found:
 
 
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:
-    """The BERT of a pretraining run, and its losses."""
     config = pretraining.PretrainConfig.of(SETTINGS, steps=steps, seed=seed)
     run = pretraining.pretrain(config, texts=texts, tokenizer=tokenizer)
     return run.model.base_model, run.metrics["loss"][:steps].tolist()

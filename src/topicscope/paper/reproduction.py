@@ -22,7 +22,6 @@ from topicscope.ground import (
     Kind,
     Progress,
     Result,
-    adapter_of,
     afford,
     affordable,
     files,
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 FULL = 12  # how much longer everything takes at full scale, roughly
 FORMAT = 4  # of the outcome files; one of another format is computed again
 REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
-
 Finished = Callable[[str, Outcome, float | None], None]
 """Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
 
@@ -71,7 +69,6 @@ class Reproduction(Result):
         return cls(context, {name: outcomes[name] for name in names}, known, folder)
 
     def as_dict(self) -> dict[str, Any]:
-        """results.json."""
         return {
             "scale": self.context.scale,
             "seed": self.context.seed,
@@ -94,7 +91,6 @@ class Reproduction(Result):
         }
 
     def table(self) -> pyarrow.Table:
-        """One row per experiment."""
         import pyarrow
 
         rows = self.as_dict()["results"]
@@ -117,7 +113,6 @@ class Reproduction(Result):
         return self.summary()[:1]
 
     def compared(self, name: str) -> Compared:
-        """The experiment's number: the paper's and ours."""
         return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
 
     def sizes(self, name: str) -> str:
@@ -133,7 +128,6 @@ class Reproduction(Result):
         ]
 
     def expected_seconds(self, name: str) -> float:
-        """About how long an experiment takes at this scale."""
         return EXPERIMENTS[name].seconds * self.context.pick(1, FULL)
 
     @property
@@ -143,7 +137,6 @@ class Reproduction(Result):
         return counted(verdicts) or "no experiments"
 
     def sections(self) -> list[Section]:
-        """One section per experiment."""
         options = f"--scale {self.context.scale} --seed {self.context.seed} --out {self.folder}"
         return [
             Section(
@@ -294,7 +287,6 @@ def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def compute_group(context: Context, names: Sequence[str]) -> list[tuple[Outcome, float]]:
-    """In a worker: the outcome of each experiment, and the seconds that it took."""
     return [compute(context, name) for name in names]
 
 
@@ -326,7 +318,6 @@ def outcomes_so_far(folder: str | Path) -> Reproduction:
 
 
 def check_context(folder: Path, context: Context) -> None:
-    """Refuse a folder that holds a reproduction of another scale or seed."""
     about = folders.read_about(folder)
     if about is None or about.kind != REPRODUCE.name or about.status == "starting":
         return  # killed before it had a config, a folder counts as empty
@@ -339,7 +330,6 @@ def check_context(folder: Path, context: Context) -> None:
 
 
 def stored_context(folder: Path) -> Context:
-    """Scale and seed of the folder."""
     config = load_settings(folder / folders.CONFIG, own=True)
     if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
         raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
@@ -368,10 +358,9 @@ def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: boo
         wanted = EXPERIMENTS[experiment].key(context) if inputs else context.config()
         if stored["format"] != FORMAT or any(stored["context"][key] != value for key, value in wanted.items()):
             return None
-        outcome: Outcome = adapter_of(Outcome).validate_python(stored["outcome"])
-    except (ValueError, KeyError, TypeError):  # InputError and pydantic's ValidationError are ValueErrors
+        return Outcome.from_dict(stored["outcome"])
+    except (ValueError, KeyError, TypeError, AttributeError):  # InputError is a ValueError
         return None
-    return outcome
 
 
 def stored_outcomes(folder: Path, context: Context, names: Sequence[str] | dict[str, Any]) -> dict[str, Outcome]:

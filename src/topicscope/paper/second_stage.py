@@ -14,7 +14,6 @@ from topicscope.theory import gradient_flow
 from topicscope.world import Masking
 
 ALIKE, NONE = 0.9, 0.01  # the least of the T - 1 over the largest; the next one over the least of them
-
 SHOWN = 1e-12  # smaller shares are drawn as this
 
 
@@ -112,7 +111,6 @@ RANK = Experiment(
 
 
 LONGER = 3.0  # times the half-time that key and query have where words are shown correctly: how long a flow lasts
-
 # Times its start that a norm may reach; that it must reach with p_correct = .1; error of the loss.
 STANDS, GROWS, EXACT_LOSS = 1.05, 10.0, 1e-6
 
@@ -143,7 +141,6 @@ class Pair:
 
 
 def measure_pairs(context: Context) -> list[Pair]:
-    """One for each world and seed."""
     pairs = []
     for flow in stage_flows(context):
         if flow.scale == COMMON:
@@ -240,12 +237,9 @@ NO_CORRECT_WORDS = Experiment(
 
 WORLD = FlowWorld(4, 3, 1)
 ESCAPE_SCALES = {"quick": tuple(0.15 / 2**i for i in range(6)), "full": tuple(0.15 / 2**i for i in range(7))}
-
 DROP = 0.002  # of the loss below its first plateau 1 - 1/v, once this is left; the flow falls by .03 in all
 LEFT = 1 - 1 / WORLD.v - DROP
-
 LONGEST = 1000.0  # times 1 / s that a flow may take: three times what the first numbers of this law say
-
 NO_FORCE, CLOSE = 1e-12, 0.05  # sigma of tau = 1 over that of tau = 2; how far the last ratio may be from 2, as a share
 
 

@@ -24,7 +24,6 @@ SCALES = tuple(0.09 / 3**i for i in range(5))
 SEEDS = {"quick": 2, "full": 5}
 FINER = {"quick": 0, "full": 1}  # smaller scales more
 LONGEST = 50_000.0  # time, of a flow whose key and query do not come
-
 # Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d)).
 RATIO, CLOSE, FORMULA = 3.0, 0.05, 0.2
 
@@ -53,8 +52,6 @@ class Law:
 
 @dataclass(frozen=True)
 class Found:
-    """By seed the flows from the largest scale to the smallest; the law by scale."""
-
     flows: dict[int, list[Escape]]
     laws: dict[float, Law]
 

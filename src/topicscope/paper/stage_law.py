@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,20 +17,15 @@ from topicscope.theory import Growth, Population, Weights, gradient_flow, optimu
 from topicscope.world import Fixed, Masking, TopicModel
 
 STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
-
-SCALES = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
+SCALES: dict[Scale, tuple[float, ...]] = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
 SEEDS = {"quick": 2, "full": 5}
 COMMON = 1e-3  # the scale that `no-correct-words` takes too
-
 AFTER = 8.0  # A flow ends so many e-folds after the predicted half-time of key and query: on the second plateau
-
 # Up to this scale there is a second plateau: from larger starts the third act begins before the second ends.
 SMALL = 1e-3
 
 
 class FlowWorld(NamedTuple):
-    """T topics of v words, tau of them in a document."""
-
     T: int
     v: int
     tau: int
@@ -76,8 +71,6 @@ class Halves(NamedTuple):
 
 @dataclass(frozen=True)
 class StageFlow:
-    """A flow to the second plateau: measured and predicted."""
-
     world: FlowWorld
     scale: float
     seed: int
@@ -96,7 +89,6 @@ class StageFlow:
 
     @property
     def errors(self) -> Halves:
-        """Measured over predicted, less 1."""
         return Halves(*(there / said - 1 for there, said in zip(self.measured, self.predicted, strict=True)))
 
 
@@ -170,30 +162,18 @@ def _flows(scale: Scale, seed: int) -> list[StageFlow]:
 
 
 CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a share
-
 DRAWN = 40  # points of a measured curve
 
 
-@dataclass(frozen=True)
-class LawFlows:
-    """One flow for each world, scale and seed; at scale full one of T = v = 10."""
-
-    flows: list[StageFlow]
-    large: list[StageFlow] = field(default_factory=list)
-
-
-def measure_flows(context: Context) -> LawFlows:
+def measure_flows(context: Context) -> list[StageFlow]:
+    """At full scale one flow of the large world too."""
     large = [stage_flow(LARGE, COMMON, 1000 * context.seed, after=1.0)] if context.scale == "full" else []
-    return LawFlows(stage_flows(context), large)
+    return [*stage_flows(context), *large]
 
 
 def worst(flow: StageFlow) -> float:
     """The largest error of a half-time; infinite where a norm never gets half-way."""
     return max(abs(error) if np.isfinite(error) else float("inf") for error in flow.errors)
-
-
-def off_plateau(flow: StageFlow) -> float:
-    return abs(flow.plateau / flow.plateau_law - 1)
 
 
 def curves(world: FlowWorld, flows: list[StageFlow]) -> list[Lines]:
@@ -203,19 +183,13 @@ def curves(world: FlowWorld, flows: list[StageFlow]) -> list[Lines]:
     for part in ("value", "key"):
         measured, law = [], []
         for scale, flow in sorted(first.items()):
-            times, norms, said = (
-                getattr(flow, name)[1:] for name in ("times", part, f"{part}_law")
-            )  # time 0 has no place on a logarithmic axis
-            every = max(1, len(times) // DRAWN)
-            name = f"s = {scale:g}"
-            measured.append(Series(f"{name}, flow", times[::every], rounded(norms[::every]), group=name, markers=True))
-            law.append(Series(f"{name}, law", times, rounded(said), group="law"))
+            name, every = f"s = {scale:g}", max(1, (len(flow.times) - 1) // DRAWN)
+            # time 0 has no place on a logarithmic axis
+            norms, said = (np.round(getattr(flow, key)[1:], 5).tolist() for key in (part, f"{part}_law"))
+            measured.append(Series(f"{name}, flow", flow.times[1::every], norms[::every], group=name, markers=True))
+            law.append(Series(f"{name}, law", flow.times[1:], said, group="law"))
         panels.append(Lines(f"|W_{part[0].upper()}|, {world}", measured + law, "time", "Frobenius norm", log_x=True))
     return panels
-
-
-def rounded(values: list[float]) -> list[float]:
-    return np.round(values, 5).tolist()
 
 
 def half_times(flows: list[StageFlow]) -> list[Lines]:
@@ -244,9 +218,15 @@ def half_times(flows: list[StageFlow]) -> list[Lines]:
         for seed in dict.fromkeys(flow.seed for flow in here)
     ]
     ends = [10.0, max(flow.predicted.key for flow in flows)]
-    diagonal = Series("as predicted", ends, ends, thin=True)
     return [
-        Lines("half-times", [diagonal, *times], "predicted t50", "measured t50", log_x=True, log_y=True),
+        Lines(
+            "half-times",
+            [Series("as predicted", ends, ends, thin=True), *times],
+            "predicted t50",
+            "measured t50",
+            log_x=True,
+            log_y=True,
+        ),
         Lines(
             "t50 of key",
             errors,
@@ -258,10 +238,9 @@ def half_times(flows: list[StageFlow]) -> list[Lines]:
     ]
 
 
-def judge_flows(found: LawFlows) -> Outcome:
-    flows, worlds = [*found.flows, *found.large], WORLDS + (LARGE,) * len(found.large)
-    small = [flow for flow in found.flows if flow.scale <= SMALL]
-    error, plateau = max(map(worst, flows)), max(map(off_plateau, small))
+def judge_flows(flows: list[StageFlow]) -> Outcome:
+    small = [flow for flow in flows if flow.scale <= SMALL and flow.world != LARGE]
+    error, plateau = max(map(worst, flows)), max(abs(flow.plateau / flow.plateau_law - 1) for flow in small)
     late = [flow.errors.key for flow in flows]
     rows = [
         [
@@ -277,7 +256,6 @@ def judge_flows(found: LawFlows) -> Outcome:
         ]
         for flow in flows
     ]
-    columns = ["t50 of value", "t50 of key", "t50 of query", "plateau |W_K|", "loss on it"]
     return Outcome(
         paper="key and query follow value (Section 5.1, Figure 4); when is left open",
         theory="half-time of value: from W(t); of key: (sqrt(d_a) / (2 sigma)) (ln(l* / (4 l0)) + chi)",
@@ -294,7 +272,7 @@ def judge_flows(found: LawFlows) -> Outcome:
                 "Predicted and measured norms of value and key",
                 "Norms under gradient flow against time, one row per world: points of the flow lie on the law's curves "
                 "for value until key and query rise, and for key up to the second plateau.",
-                [panel for world in worlds for panel in curves(world, flows)],
+                [panel for world in dict.fromkeys(flow.world for flow in flows) for panel in curves(world, flows)],
             ),
             Figure(
                 "stage-law-times",
@@ -305,7 +283,12 @@ def judge_flows(found: LawFlows) -> Outcome:
             ),
         ],
         tables=[
-            TableData("Law / flow, by world, scale and seed", ["world", "scale", "seed", *columns], rows, folded=True)
+            TableData(
+                "Law / flow, by world, scale and seed",
+                ["world", "scale", "seed", "t50 of value", "t50 of key", "t50 of query", "plateau |W_K|", "loss on it"],
+                rows,
+                folded=True,
+            )
         ],
         numbers={
             "flows": [
@@ -351,7 +334,6 @@ STAGE_LAW = Experiment(
 
 
 SGD_CLOSE = 0.2  # how far the measured step may be from the predicted one, as a share
-
 SGD_DRAWN = 50  # points of a curve
 
 

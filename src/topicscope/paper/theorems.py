@@ -12,7 +12,7 @@ from topicscope.measure import estimate
 from topicscope.model import word_scores
 from topicscope.pages import Figure, Lines, Points, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
-from topicscope.paper.matrices import WordMatrix, matrix_of
+from topicscope.paper.matrices import WordMatrix
 from topicscope.theory import (
     AttentionTheorem,
     Setting,
@@ -25,7 +25,6 @@ from topicscope.theory import (
 )
 
 INFINITE = {"kind": "infinite", "topics_per_document": 3}  # infinite documents (Assumption 1)
-
 UNIFORM_LOSS = 1 - 1 / 30  # the best squared loss under uniform attention: 1 - 1 / (tau v) at tau = 3, v = 10
 
 
@@ -59,7 +58,7 @@ def measure_attention(context: Context, kind: Literal["blocks", "diagonal"]) -> 
         [alpha for alpha, _ in ratios],
         [beta for _, beta in ratios],
         [run.results["dev_loss"] for run in runs],
-        WordMatrix.of(scores, runs[0]),
+        WordMatrix.of(runs[0], scores),
         runs[0].config,
     )
 
@@ -81,7 +80,6 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
 def judge_attention(
     found: TrainedAttention, name: str, theorem: AttentionTheorem, *, theory: str, measured: str, ours: float
 ) -> Outcome:
-    """Whether the attention of each seed lies inside the theorem's bounds."""
     inside = [theorem.contains(alpha, beta) for alpha, beta in zip(found.alpha, found.beta, strict=True)]
     return Outcome(
         paper="bounds as T and tau go to infinity",
@@ -138,7 +136,7 @@ def measure_theorem1(context: Context) -> TrainedEmbedding:
     return TrainedEmbedding(
         [fit_embedding(run.weights["embedding"], s.topic_model, s.masking).violation / s.constants.c3 for run in runs],
         [run.results["dev_loss"] for run in runs],
-        WordMatrix.of(matrix_of(runs[0], "gram"), runs[0]),
+        WordMatrix.of(runs[0]),
         runs[0].config,
     )
 
@@ -224,7 +222,7 @@ def measure_theorem2(context: Context) -> Distances:
         length: [float(np.linalg.norm(run.weights["value"] - exact) / size) for run in here]
         for length, here in runs.items()
     }
-    return Distances(distance, WordMatrix.of(last.weights["value"], last), last.config)
+    return Distances(distance, WordMatrix.of(last), last.config)
 
 
 def judge_theorem2(found: Distances) -> Outcome:
@@ -375,10 +373,6 @@ class PartLosses:
     config: training.RunConfig
 
 
-def measure_losses(context: Context) -> list[PartLosses]:
-    return [measure_loss(context, loss) for loss in UNIFORM]
-
-
 def measure_loss(context: Context, loss: str) -> PartLosses:
     base = {"steps": context.pick(2000, 8000), "objective": {"loss": loss}, "optimizer": {"lr": 0.003}}
     runs = {name: train_many(context, **base, model=model) for name, model in PARTS.items()}
@@ -457,7 +451,7 @@ LOSSES = Experiment(
     "everything.",
     rule="For both losses: the gain is the loss of the uniform prediction minus the dev loss of training everything. "
     "Training either part alone ends less than a fifth of the gain above training everything (means over seeds).",
-    measure=measure_losses,
+    measure=lambda context: [measure_loss(context, loss) for loss in UNIFORM],
     judge=judge_losses,
     seconds=40,
     lost_at=("full",),

@@ -16,8 +16,6 @@ from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, O
 
 @dataclass(frozen=True)
 class Found:
-    """The timeline of every sandbox run, and on the user's text where there is one."""
-
     sandbox: Sequence[measures.Timeline]
     text: measures.Timeline | None
     config: dict[str, Any]
@@ -68,7 +66,6 @@ def measure(context: Context) -> Found:
 
 
 def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
-    """As JSON has them."""
     whole = timeline.as_dict()
     return {"moments": whole["moments"], "later": whole["order"]}
 

@@ -72,9 +72,7 @@ LAWS: dict[str, dict[str, Any]] = {
 }
 
 LEAST = 0.95  # the rank correlation that the claim asks for
-
 CLOSE = 0.05  # how far mean half-times may be from those of W(t), as a share
-
 UNEQUAL_KEPT = 200  # matrices that are kept of a run
 
 
@@ -90,14 +88,11 @@ class TopicLaw:
 
 @dataclass(frozen=True)
 class TopicTimes:
-    """By law of theta."""
-
     laws: dict[str, TopicLaw]
     config: training.RunConfig
 
 
 def block_means(value: Float[np.ndarray, "V V"]) -> Float[np.ndarray, " T"]:
-    """The mean of W_V inside the block of each topic."""
     blocks = value[1:, 1:].reshape(UNEQUAL_TOPICS, UNEQUAL_WORDS, UNEQUAL_TOPICS, UNEQUAL_WORDS).mean((1, 3))
     return np.diagonal(blocks)
 
@@ -256,13 +251,9 @@ TOPICS = GROUPS * SIZE
 RATE, STEPS, KEPT = 0.25, 1000, 100
 TENTH = 10  # of the kept matrices every tenth is drawn
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
-
 EXACT = 1e-9  # relative error allowed between the gradient of the scores and its formula
-
 NONE = 1e-12  # A force below this is rounding: documents of one group alone (rho = 1) leave none between groups
-
 Contrasts = tuple[float, float]  # between groups, and between topics inside a group
-
 Matrix = Float[np.ndarray, "V V"]
 
 
@@ -326,7 +317,6 @@ def measure_groups(context: Context) -> GroupCourses:
 
 
 def group_half_times(found: GroupCourses) -> list[tuple[float, float]]:
-    """Of every run: groups, topics."""
     times = np.array(found.times)
     return [
         (reached(times, groups, 0.5), reached(times, topics, 0.5))

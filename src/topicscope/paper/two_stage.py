@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import mode
@@ -33,7 +33,6 @@ def both_occur(rows: Sequence[Row], at: str) -> bool:
 
 
 def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    """`maps`: the rows of each optimiser."""
     everywhere = [row for rows in maps.values() for row in rows]
     return [
         *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
@@ -45,7 +44,6 @@ def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flo
 
 
 def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    """The rows of every loss and embedding."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
@@ -53,7 +51,6 @@ def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
 
 
 def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    """Counts, and where the two stages are."""
     counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     two = [row for row in rows if row["phase"] == "two-stage"]
@@ -156,16 +153,9 @@ def flow_table(rows: Sequence[Row]) -> TableData:
 # |mean| / rms of the gradients of key and query over batches of 40 documents (T = v = 10, Dirichlet of .1). In topic
 # contrasts it is .19 where queries are random and .75 where they lie in topic contrasts; this is the geometric mean.
 BATCH_NOISE = 0.38
-
 # Share of the SGD and gradient-flow cells that must take the predicted phase; one that is not covered does not.
 ENOUGH = 0.9
-
 PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
-
-
-def predictions(configs: Sequence[training.RunConfig]) -> list[Row]:
-    """Columns of what the laws predict for these runs."""
-    return [dict(found.as_dict()) for found in laws.predicted_phases(configs, batch_noise=BATCH_NOISE)]
 
 
 class Cell(NamedTuple):
@@ -199,20 +189,17 @@ def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
 
 
 class Shares(NamedTuple):
-    """How many cells there are, have a prediction, and take it."""
+    """How many cells there are, how many have a prediction, and how many take it."""
 
     cells: int
     covered: int
     right: int
+    share: float
 
     @classmethod
     def of(cls, found: Sequence[Cell]) -> Shares:
-        return cls(len(found), sum(one.covered for one in found), sum(one.right for one in found))
-
-    @property
-    def share(self) -> float:
-        """Of all cells."""
-        return self.right / self.cells if self.cells else 0.0
+        right = sum(one.right for one in found)
+        return cls(len(found), sum(one.covered for one in found), right, right / len(found) if found else 0.0)
 
     @property
     def sentence(self) -> str:
@@ -223,61 +210,40 @@ class Shares(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class MapLaw:
-    """The cells of SGD and gradient flow, by which the laws are judged, and those of Adam."""
+def law_sentences(flow: Shares, adam: Shares) -> list[str]:
+    """The laws are judged by the cells of SGD and gradient flow."""
+    return [
+        f"The laws {'hold' if flow.share >= ENOUGH else 'do not hold'} (at least {ENOUGH:.0%} of the SGD and "
+        f"gradient-flow cells must take the predicted phase): {flow.sentence}.",
+        f"Adam, which is not judged: {adam.sentence}.",
+    ]
 
-    flow: list[Cell]
-    adam: list[Cell]
 
-    @classmethod
-    def of(cls, maps: Mapping[str, Sequence[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> MapLaw:
-        return cls(
-            [*cells("sgd", maps["sgd"]), *cells("gradient flow", along_flow)],
-            [*cells("adam", maps["adam"]), *cells("adam", along_epsilon)],
-        )
-
-    @property
-    def holds(self) -> bool:
-        return Shares.of(self.flow).share >= ENOUGH
-
-    @property
-    def sentences(self) -> list[str]:
-        return [
-            f"The laws {'hold' if self.holds else 'do not hold'} (at least {ENOUGH:.0%} of the SGD and gradient-flow "
-            f"cells must take the predicted phase): {Shares.of(self.flow).sentence}.",
-            f"Adam, which is not judged: {Shares.of(self.adam).sentence}.",
+def difference_table(found: Iterable[Cell]) -> TableData:
+    lines = [
+        [
+            one.optimiser,
+            *("-" if one.place[name] is None else tick(one.place[name]) for name in PLACE),
+            one.measured,
+            one.predicted,
+            cell(one.row.get("separation")),
+            cell(one.row.get("predicted_separation")),
+            why(one),
         ]
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """For results.json."""
-        shares = {"sgd and gradient flow": Shares.of(self.flow), "adam": Shares.of(self.adam)}
-        return {"holds": self.holds} | {name: one._asdict() | {"share": one.share} for name, one in shares.items()}
-
-    @property
-    def table(self) -> TableData:
-        """Cells in another phase than predicted, and why."""
-        lines = [
-            [
-                one.optimiser,
-                *("-" if one.place[name] is None else tick(one.place[name]) for name in PLACE),
-                one.measured,
-                one.predicted,
-                cell(one.row.get("separation")),
-                cell(one.row.get("predicted_separation")),
-                why(one),
-            ]
-            for one in (*self.flow, *self.adam)
-            if one.covered and not one.right
-        ]
-        columns = ["optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"]
-        more = ["separation", "predicted separation", "why"]
-        return TableData("Cells in another phase than predicted", [*columns, *more], lines)
+        for one in found
+        if one.covered and not one.right
+    ]
+    return TableData(
+        "Cells in another phase than predicted",
+        [
+            *("optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"),
+            *("separation", "predicted separation", "why"),
+        ],
+        lines,
+    )
 
 
 def why(one: Cell) -> str:
-    """What makes the two phases differ, in the numbers that part them."""
     row = one.row
     if "diverged" in (one.measured, one.predicted):
         return "the law has no noise of batches: it describes gradient flow, or descent with full batches"
@@ -441,8 +407,8 @@ def predicted(every: list[Swept]) -> list[Swept]:
         for swept in every
         for row in swept.rows
     ]
-    columns = iter(predictions(configs))
-    return [replace(swept, rows=[row | next(columns) for row in swept.rows]) for swept in every]
+    phases = iter(laws.predicted_phases(configs, batch_noise=BATCH_NOISE))
+    return [replace(swept, rows=[row | next(phases).as_dict() for row in swept.rows]) for swept in every]
 
 
 def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
@@ -490,8 +456,10 @@ def judge(found: StageMaps) -> Outcome:
     total = sum(counts.values(), Counter())
     panel = by_setting(maps["adam"])["squared", "trained"]
     by_rate, by_scale = both_occur(panel, at=SCALE), both_occur(panel, at=LR)
-    law = MapLaw.of(maps, found.epsilon.rows, found.flow)
-    sentences = [*findings(maps, found.epsilon.rows, found.flow), *law.sentences]
+    flow = [*cells("sgd", maps["sgd"]), *cells("gradient flow", found.flow)]
+    adam = [*cells("adam", maps["adam"]), *cells("adam", found.epsilon.rows)]
+    shares = {"sgd and gradient flow": Shares.of(flow), "adam": Shares.of(adam)}
+    sentences = [*findings(maps, found.epsilon.rows, found.flow), *law_sentences(*shares.values())]
     tables = {name: phase_table(swept.rows, swept.axes, across=LR, up=SCALE) for name, swept in found.maps.items()}
     return Outcome(
         paper="the two stages depend on initialisation and learning rate (no map)",
@@ -506,12 +474,12 @@ def judge(found: StageMaps) -> Outcome:
             *(replace(table, title=f"{table.title} ({name})") for name, table in tables.items()),
             epsilon_table(found.epsilon.rows),
             flow_table(found.flow),
-            law.table,
+            difference_table([*flow, *adam]),
         ],
         numbers={
             "phases": {name: dict(phases) for name, phases in counts.items()},
             "findings": sentences,
-            "law": law.numbers,
+            "law": {"holds": Shares.of(flow).share >= ENOUGH} | {name: one._asdict() for name, one in shares.items()},
             **maps,
             "epsilon": found.epsilon.rows,
             "flow": found.flow,

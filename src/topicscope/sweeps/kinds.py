@@ -63,7 +63,7 @@ def kind_of(name: str) -> SweepKind[Any]:
 
 def train_result(run: training.Run) -> PointResult:
     """Loss, same-topic contrast, phase and half-way steps."""
-    means = next((run.results[name] for name in ("value", "gram") if name in run.results), None)
+    means = next((run.results[name] for name in run.config.model.table_symbols() if name in run.results), None)
     measures = {
         "status": run.status,
         "steps_done": run.results["steps"],
@@ -72,7 +72,8 @@ def train_result(run: training.Run) -> PointResult:
         "contrast": None if means is None or None in means.values() else means["same"] - means["different"],
         **({} if run.course is None else run.course.as_dict()),
     }
-    curves = ("step", "loss", "norm_value", "norm_key", "norm_query")
+    staged = [name for name in ("norm_value", "norm_key", "norm_query") if name in run.metrics]
+    curves = ["step", "loss", *(staged or [f"norm_{part}" for part in run.config.model.SYMBOLS])]
     return PointResult(finite(measures), thinned({name: run.metrics[name] for name in curves if name in run.metrics}))
 
 

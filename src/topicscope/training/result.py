@@ -37,6 +37,8 @@ PAUSE, STOP = "pause", "stop"  # files that ask the run to end: with a checkpoin
 TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked")
 ADVICE = "train again (--force)"
 
+EXAMPLES = 2  # dev documents whose attention is shown
+
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
 FAR = "Its value matrix is at relative distance {:.3g} from W*, the exact optimum under uniform attention."
@@ -123,6 +125,21 @@ class Run(Result):
     def reading(self) -> Reading:
         """The model at the level of words: what figures show."""
         return self.config.model.read(self.weights)
+
+    @cached_property
+    def examples(self) -> list[np.ndarray]:
+        """The words of the first dev documents, for figures of attention; none where documents are infinite."""
+        from topicscope.training.data import RunData
+
+        finite = self.config.documents.length != "infinite"
+        return [words[words > 0] for words in RunData(self.config).dev.finite().words[:EXAMPLES]] if finite else []
+
+    @cached_property
+    def optimum(self) -> np.ndarray | None:
+        """W*, in which the value matrix should end; None where the run was not compared with it."""
+        from topicscope.laws import training_optimum
+
+        return training_optimum(self.config).matrix if "distance_to_optimum" in self.results else None
 
     @cached_property
     def course(self) -> Course | None:
