@@ -25,7 +25,7 @@ KNOWS: dict[str, set[str]] = {
     "model": {"ground", "world", "theory"},
     "laws": {"ground", "world", "theory", "model", "measure"},
     "training": {"ground", "world", "theory", "model", "laws", "measure"},
-    "language": {"ground", "measure"},
+    "language": {"ground", "world", "measure"},
     "pretraining": {"ground", "measure", "language"},
     "sweeps": {"ground", "training", "measure", "language", "pretraining"},
     "pages": {"ground", "theory", "model", "measure", "laws", "training", "language", "pretraining", "sweeps"},

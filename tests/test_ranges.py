@@ -14,7 +14,8 @@ from topicscope.ground.config import adapter_of
 from topicscope.language import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.pretraining import PretrainConfig
 from topicscope.sweeps import GridConfig
-from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, WorldSettings
+from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal
+from topicscope.world.world import WorldSettings
 
 CONFIGS: list[type] = [
     *(RunConfig, PretrainConfig, TopicsConfig, ProbeConfig, TimelineConfig, WordsConfig, GridConfig),

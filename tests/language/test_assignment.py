@@ -235,7 +235,7 @@ def test_topics_that_share_every_pair_of_words_are_refused() -> None:
 
 
 VOCABULARY = whole_words(tiny.tokenizer("wordpiece"))
-WORDS = np.array(tiny.WORDS).reshape(4, 6)
+LABEL_WORDS = np.array(tiny.WORDS).reshape(4, 6)
 NAMES = ("kitchen", "sea", "music", "law")
 
 
@@ -244,7 +244,7 @@ def labelled(count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     rng = np.random.default_rng(seed)
     topics = rng.integers(4, size=count)
     texts = [
-        " ".join(rng.choice(WORDS[k]) if rng.random() < 0.9 else rng.choice(tiny.WORDS) for _ in range(30))
+        " ".join(rng.choice(LABEL_WORDS[k]) if rng.random() < 0.9 else rng.choice(tiny.WORDS) for _ in range(30))
         for k in topics
     ]
     return texts, [NAMES[k] for k in topics]
@@ -369,7 +369,7 @@ def test_words_of_labels_are_those_of_the_highest_score() -> None:
     np.testing.assert_allclose(words.scores, log_odds_z(counts), atol=1e-10)
     np.testing.assert_allclose(words.frequency, counts.sum(0))
     for k, name in enumerate(words.names):
-        assert set(words.top_words(k, 6)) == set(WORDS[NAMES.index(name)])
+        assert set(words.top_words(k, 6)) == set(LABEL_WORDS[NAMES.index(name)])
     assert "left out: 1 with fewer than 5 documents (chess); 1 of the documents have no label" in words.remark
     a = assign(words, THETA)
     members = zip(a.membership.word, a.membership.topic, strict=True)

@@ -154,6 +154,7 @@ def test_the_world_is_the_law_of_the_kept_words_of_each_document() -> None:
     """P(word | document, the word is kept), word by word from the whole fit; columns alone renormalised miss it."""
     topics = fitted()
     config = RunConfig.of(topic_world(topics, 5).settings)
+    assert topic_world(topics, 5).world == config.world
     world = config.topic_model.word_distribution(config.documents.sample_proportions(3, 40, np.random.default_rng(0)))
     names = config.topic_model.word_names
     assert names is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from topicscope.ground import merged
 from topicscope.laws import LAWS, Law, predicted_norms, predicted_phase, training_optimum, world_optimum
 from topicscope.laws.coverage import CONDITIONS, UNLISTED
 from topicscope.theory import optimum
+from topicscope.training import OPTIMISERS
 from topicscope.world import Moments, Own
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -99,6 +100,7 @@ class Lion:
     lr: float = 0.1
     momentum: float = 0.0
     eps: float = 0.0
+    NAME: ClassVar[str] = "lion"
 
 
 class Halves:
@@ -131,9 +133,10 @@ def test_what_is_not_listed_is_refused(law: Law) -> None:
         assert (refusal and refusal.code) == (None if listed is None else code)
 
 
-def test_no_curve_is_drawn_for_an_optimiser_that_no_law_knows() -> None:
+def test_no_curve_is_drawn_for_an_optimiser_that_no_law_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was predicted as SGD, silently."""
-    run = other(covered(LAWS["phase"], {}), optimizer=Lion())
+    monkeypatch.setitem(OPTIMISERS, "lion", OPTIMISERS["sgd"])
+    run = covered(LAWS["phase"], {"optimizer": {"name": "lion"}})
     phase = predicted_phase(run)
     assert (phase.phase, phase.code) == (None, "optimizer")
     assert "lion" in phase.why

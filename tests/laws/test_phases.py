@@ -28,6 +28,10 @@ SMALL: dict[str, Any] = {
 }
 
 
+ENTROPY: dict[str, Any] = {"objective": {"loss": "cross-entropy"}, "steps": 100}
+EMBEDDED: dict[str, Any] = {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 2.0}}
+
+
 def small(**settings: Any) -> RunConfig:
     return RunConfig.of(merged(SMALL, settings))
 
@@ -35,28 +39,24 @@ def small(**settings: Any) -> RunConfig:
 @pytest.mark.parametrize(
     ("settings", "phase", "law"),
     [
-        ({}, "two-stage", CLOSED),
+        ({"optimizer": {"lr": 12.0}, "steps": 1400}, "two-stage", CLOSED),
         ({"steps": 100}, "first stage only", CLOSED),
         ({"model": {"init_scale": 0.5}, "steps": 100}, "never", CLOSED),
         ({"optimizer": {"lr": 100.0}, "steps": 100}, "diverged", UNSTABLE),
         ({"objective": {"loss": "cross-entropy"}, "steps": 20}, "first stage only", REDUCED),
-        ({"objective": {"loss": "cross-entropy"}, "steps": 100}, "two-stage", REDUCED),
+        (ENTROPY, "two-stage", REDUCED),
         (
             {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.1}, "optimizer": {"lr": 2.0}}
             | {"steps": 1600},
             "staggered",
             REDUCED,
         ),
-        ({"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}}, "two-stage", REDUCED),
-        (
-            {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}, "steps": 400},
-            "first stage only",
-            REDUCED,
-        ),
+        (EMBEDDED | {"steps": 1250}, "two-stage", REDUCED),
+        (EMBEDDED | {"steps": 200}, "first stage only", REDUCED),
         ({"model": {"embedding": "trained"}, "optimizer": {"lr": 1.0}, "steps": 300}, "never", REDUCED),
         (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}}
-            | {"steps": 1000},
+            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 1.0}}
+            | {"steps": 350},
             "at once",
             WORDS,
         ),
@@ -78,29 +78,15 @@ def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], p
     config = small(**settings)
     found = predicted_phase(config)
     assert (found.phase, found.why) == (phase, law)
-    run = train(config)
-    assert run.course is not None
-    assert run.course.phase == phase
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"objective": {"loss": "cross-entropy"}, "optimizer": {"lr": 2.0}, "steps": 1600},
-        {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 1.0}},
-        {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 0.3}, "steps": 1000},
-    ],
-)
-def test_half_way_steps_are_those_of_a_run(settings: dict[str, Any]) -> None:
-    config = small(**settings)
-    found, run = predicted_phase(config).course, train(config).course
-    assert found is not None
-    assert found.halves is not None
-    assert run is not None
-    assert run.halves is not None
-    assert found.halves.value == pytest.approx(run.halves.value, rel=0.05, abs=1)
-    assert found.halves.key == pytest.approx(run.halves.key, rel=0.05)
+    course = train(config).course
+    assert course is not None
+    assert course.phase == phase
+    if phase in ("two-stage", "at once"):  # in others key and query are late, or still on their way
+        assert found.course is not None
+        assert found.course.halves is not None
+        assert course.halves is not None
+        assert found.course.halves.value == pytest.approx(course.halves.value, rel=0.05, abs=1)
+        assert found.course.halves.key == pytest.approx(course.halves.key, rel=0.05)
 
 
 def adam(**settings: Any) -> RunConfig:
@@ -164,25 +150,9 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"documents": {"length": 50}}, "50 words"),
-        ({"topic_model": {"zipf": 1.0}}, "equally probable"),
-        ({"objective": {"l2": 0.1}}, "L2"),
-        ({"optimizer": {"momentum": 0.5}}, "momentum"),
-        ({"model": {"value": "identity"}}, "trained key, query and value"),
-        ({"model": {"key": "zero"}}, "trained key, query and value"),
-        ({"model": {"head": "untied", "embedding": "trained"}}, "head"),
-        ({"model": {"key_bias": "trained"}}, "without biases"),
-        ({"model": {"prediction_bias": 0.1}}, "fixed"),
-        ({"model": {"hide_masked": True}}, "hide_masked"),
-        ({"schedule": "two-stage"}, "throughout"),
-        ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"embedding": "trained"}}, "saddle"),
-        ({"optimizer": {"name": "adam", "lr": 0.01}, "objective": {"loss": "cross-entropy"}}, "Adam with cross"),
+        ({"documents": {"length": 50}}, "documents of 50 words"),
         ({"optimizer": {"name": "adam", "lr": 1.0}}, "before 10 steps"),
         ({"optimizer": {"name": "adam", "lr": 0.01}, "model": {"init_scale": 10.0}}, "below their plateau"),
-        (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0}, "topic_model": {"topics": 101}},
-            "303 words from a large start",
-        ),
         ({"masking": {"p_correct": 0.0, "p_random": 0.1}}, "uniform attention is optimal"),
     ],
 )
@@ -202,15 +172,3 @@ def test_without_a_bias_larger_rates_are_stable() -> None:
     run = train(bound)
     assert run.course is not None
     assert run.course.phase == "diverged"
-
-
-def test_topics_that_are_not_alike_are_not_covered() -> None:
-    config = RunConfig.of(
-        documents={"kind": "dirichlet", "alpha": [0.01] * 9 + [100.0]},
-        objective={"loss": "cross-entropy"},
-        optimizer={"name": "sgd", "lr": 0.1},
-        steps=100,
-    )
-    found = predicted_phase(config)
-    assert found.phase is None
-    assert found.why == "the laws are for topics that are alike in every order"

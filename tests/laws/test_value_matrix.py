@@ -1,4 +1,4 @@
-"""Means by pair of topics in the results of a run, against a double loop over words."""
+"""The value matrix in words, W* where a run should end in it, and means by pair of topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
 from topicscope.ground import merged
-from topicscope.laws import contributions, topic_relations, world_optimum
+from topicscope.laws import contributions, coverage, topic_relations, training_optimum, value_matrix, world_optimum
 from topicscope.theory import SymmetricOptimum, topics_alike
 from topicscope.world import DocumentPrior, TopicModel
 
@@ -123,3 +123,42 @@ def test_numbers_that_are_not_finite_and_large_worlds() -> None:
     assert topic_relations(one, np.full((7, 7), np.inf)) == {}  # a run that diverged
     many = config({"topic_model": {"words_per_topic": [1] * 100 + [2], "topics": 101}})
     assert topic_relations(many, np.zeros((103, 103))) == {}
+
+
+def test_contributions_are_what_the_model_adds_up() -> None:
+    """U x of the model's own tables, biases and embedding included."""
+    import torch
+
+    from topicscope.model.collapsed import tables
+
+    for model in (
+        {"value_bias": "trained", "prediction_bias": "trained"},
+        {"embedding": "trained", "dim": 4, "prediction_bias": 0.5},
+        {"embedding": "trained", "dim": 4, "head": "untied", "value_bias": "trained"},
+        {"embedding": "trained", "value": "identity"},
+    ):
+        run = train(config(UNIFORM, {"dtype": "float64", "model": model}), with_floors=False)
+        parts = {name: torch.from_numpy(part)[None] for name, part in run.weights.items()}
+        exact = tables(run.config.model, parts, 7).contributions[0].numpy()
+        assert contributions(run.config, run.weights) == pytest.approx(exact, abs=1e-12)
+
+
+def test_only_symmetry_makes_a_large_optimum_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal topics alone are not enough: with groups, or unequal weights, W* is a matrix that has to be solved for."""
+    monkeypatch.setattr(value_matrix, "MOST_WORDS", 5)
+    monkeypatch.setattr(coverage, "MOST_TOPICS", 3)
+    equal = {"topics": 4, "words_per_topic": 2}
+    groups = {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": 9}
+    no_groups = groups | {"rho": 0.0}
+    fixed = {"kind": "fixed", "weights": [1, 2, 3, 4], "topics_per_document": 2, "length": 9}
+    normal = {"kind": "logistic-normal", "covariance": 1.0, "length": 9}
+    for documents, why in (
+        (groups, "8 words: without symmetry at most 5 are taken"),
+        (fixed, "8 words: without symmetry at most 5 are taken"),
+        (normal, "4 topics: the moments of a logistic normal take seconds above 3"),
+        (no_groups, ""),  # by its moments the world is symmetric, whatever the prior is called
+        ({"length": 9}, ""),
+    ):
+        matrix, _, said = training_optimum(config(UNIFORM, {"topic_model": equal, "documents": documents}))
+        assert said.startswith(why)
+        assert (matrix is None) == bool(said) == bool(why)

@@ -12,7 +12,7 @@ from topicscope.theory import WEIGHTINGS, SymmetricOptimum, optimum
 from topicscope.theory.dense_optimum import DenseOptimum
 from topicscope.theory.moment_solution import graded_eigen
 from topicscope.world import Dirichlet, Fixed, Given, LogisticNormal, Masking, Moments, TopicModel
-from topicscope.world.normal_moments import correlated_normal
+from topicscope.world.logistic_normal import correlated_normal
 
 RARE = np.array([[0.6, 0.1], [0.4 - 1e-10, 0.5], [1e-10, 0.0], [0.0, 0.4]])
 

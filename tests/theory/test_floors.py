@@ -12,7 +12,8 @@ import torch
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
-from topicscope.world import InfiniteDocuments, LogisticNormal, MaskedDocuments, Own, importance
+from topicscope.world import InfiniteDocuments, LogisticNormal, MaskedDocuments, Own
+from topicscope.world.dirichlet import from_dirichlet
 
 
 def full_bayes(
@@ -218,7 +219,7 @@ def test_an_estimated_floor_lies_within_its_error_of_the_exact_one(
     monkeypatch.setattr(
         Dirichlet,
         "posterior",
-        lambda self, topics, evidence, a, e: importance.from_dirichlet(topics, evidence, a, e, self.weights(6)),
+        lambda self, topics, evidence, a, e: from_dirichlet(topics, evidence, a, e, self.weights(6)),
     )
     found = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
     assert exact.numerical_error is None

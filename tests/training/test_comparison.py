@@ -9,9 +9,9 @@ import pytest
 
 from tests.training.settings import SMALL
 from topicscope import RunConfig, train
-from topicscope.ground import InputError, Stream
-from topicscope.laws import contributions, coverage, training_optimum, value_matrix, world_optimum
-from topicscope.theory import given_moments, optimum, relative_distance, uniform_optimum
+from topicscope.ground import Stream
+from topicscope.laws import training_optimum, world_optimum
+from topicscope.theory import given_moments, relative_distance, uniform_optimum
 from topicscope.training import (
     RunData,
     compare_with_optimum,
@@ -29,24 +29,6 @@ UNIFORM: dict[str, Any] = {
 
 def config(**more: Any) -> RunConfig:
     return RunConfig.of(UNIFORM, **more)
-
-
-def test_contributions_are_what_the_model_adds_up() -> None:
-    """U x of the model's own tables, biases and embedding included."""
-    import torch
-
-    from topicscope.model.collapsed import tables
-
-    for model in (
-        {"value_bias": "trained", "prediction_bias": "trained"},
-        {"embedding": "trained", "dim": 4, "prediction_bias": 0.5},
-        {"embedding": "trained", "dim": 4, "head": "untied", "value_bias": "trained"},
-        {"embedding": "trained", "value": "identity"},
-    ):
-        run = train(config(model={"key": "zero", "query": "zero", **model}), with_floors=False)
-        parts = {name: torch.from_numpy(part)[None] for name, part in run.weights.items()}
-        exact = tables(run.config.model, parts, 7).contributions[0].numpy()
-        assert contributions(run.config, run.weights) == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
@@ -74,42 +56,12 @@ def test_a_run_that_does_not_end_in_the_optimum_says_nothing_of_it(settings: dic
     assert not any("W*" in sentence for sentence in run.summary())
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({"model": {"key": "zero", "query": "zero", "hide_masked": True}}, "hide_masked"),
-        ({"objective": {"loss": "squared", "l2": 0.1}}, "the L2 penalty (objective.l2) moves the optimum"),
-        ({"objective": {"loss": "squared", "l2": {"value": 0.1}}}, "L2 penalty"),
-    ],
-)
-def test_a_run_that_has_no_optimum_says_why(settings: dict[str, Any], why: str) -> None:
-    run = train(RunConfig.of(UNIFORM | settings))
+def test_a_run_that_has_no_optimum_says_why() -> None:
+    run = train(config(objective={"loss": "squared", "l2": 0.1}))
     assert "distance_to_optimum" not in run.results
-    assert why in run.results["no_optimum"]
     (sentence,) = (sentence for sentence in run.summary() if "W*" in sentence)
     assert sentence == f"No distance to W*: {run.results['no_optimum']}."
-    assert "\n" not in sentence
-
-
-def test_only_symmetry_makes_a_large_optimum_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal topics alone are not enough: with groups, or unequal weights, W* is a matrix that has to be solved for."""
-    monkeypatch.setattr(value_matrix, "MOST_WORDS", 5)
-    monkeypatch.setattr(coverage, "MOST_TOPICS", 3)
-    equal = {"topics": 4, "words_per_topic": 2}
-    groups = {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": 9}
-    no_groups = groups | {"rho": 0.0}
-    fixed = {"kind": "fixed", "weights": [1, 2, 3, 4], "topics_per_document": 2, "length": 9}
-    normal = {"kind": "logistic-normal", "covariance": 1.0, "length": 9}
-    for documents, why in (
-        (groups, "8 words: without symmetry at most 5 are taken"),
-        (fixed, "8 words: without symmetry at most 5 are taken"),
-        (normal, "4 topics: the moments of a logistic normal take seconds above 3"),
-        (no_groups, ""),  # by its moments the world is symmetric, whatever the prior is called
-        ({"length": 9}, ""),
-    ):
-        matrix, _, said = training_optimum(config(topic_model=equal, documents=documents))
-        assert said.startswith(why)
-        assert (matrix is None) == bool(said) == bool(why)
+    assert run.results["no_optimum"].startswith("the L2 penalty (objective.l2) moves the optimum")
 
 
 def test_own_documents_have_an_optimum_of_their_own() -> None:
@@ -164,23 +116,11 @@ def test_a_run_of_sgd_is_compared_with_where_flow_would_be(loss: str) -> None:
     assert compared.notes == ()
 
 
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({"optimizer": {"name": "adam"}}, "SGD without momentum"),
-        ({"optimizer": {"name": "sgd", "momentum": 0.5}}, "SGD without momentum"),
-        ({"model": {"key": "zero", "query": "zero"}}, "the value matrix alone is trained"),  # a bias is trained
-        ({"objective": {"loss": "cross-entropy"}}, "uniform attention and squared loss"),
-        ({"masking": {"fresh": False}}, "masks are drawn anew"),
-    ],
-)
-def test_where_flow_predicts_nothing_the_comparison_says_why(settings: dict[str, Any], why: str) -> None:
-    run = train(RunConfig.of(UNIFORM | {"optimizer": {"name": "sgd"}} | settings), with_floors=False)
-    compared = compare_with_optimum(run)
+def test_where_flow_predicts_nothing_the_comparison_says_why() -> None:
+    """The table of laws has the other reasons (tests/laws/test_coverage.py)."""
+    compared = compare_with_optimum(train(config(optimizer={"name": "adam"}), with_floors=False))
     assert "predicted" not in compared.distances
-    (note,) = compared.notes
-    assert note.startswith("No predicted W(t): ")
-    assert why in note
+    assert compared.notes == ("No predicted W(t): it holds for SGD without momentum.",)
 
 
 def test_a_run_that_diverged_is_compared_with_a_warning() -> None:
@@ -202,23 +142,6 @@ def test_documents_from_a_file_have_no_law(tmp_path: Any) -> None:
     assert comparison.best is None
     assert list(comparison.distances) == ["own_documents"]
     assert "documents come from a file" in comparison.notes[0]
-    with pytest.raises(InputError, match="hide_masked"):
-        world_optimum(config(model={"hide_masked": True}))
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({"objective": {"l2": 0.1}}, "L2 penalty"),
-        ({"model": {"hide_masked": True}}, "hide_masked"),
-        ({"data": {"train_file": "text"}}, "documents come from a file"),
-    ],
-)
-def test_theory_refuses_settings_that_move_the_optimum(settings: dict[str, Any], why: str) -> None:
-    with pytest.raises(InputError, match=why):
-        optimum(RunConfig.of(settings))
-    attention = RunConfig.of({"objective": {"l2": {"key": 0.1}}})  # a penalty that W* does not feel
-    assert optimum(attention).loss == optimum(RunConfig()).loss
 
 
 @pytest.mark.slow

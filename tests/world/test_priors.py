@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pydantic
@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 
 from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel
 from topicscope.world import (
+    PRIORS,
     DocumentPrior,
     Groups,
     InfiniteDocuments,
@@ -20,7 +21,6 @@ from topicscope.world import (
     Own,
     Prior,
     checked_moments,
-    priors,
 )
 
 ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
@@ -200,15 +200,14 @@ def test_a_new_kind_without_posterior_is_refused_and_never_taken_for_another(mon
         match=r"documents.kind = 'halves': expected dirichlet, fixed, given, groups, logistic-normal or infinite",
     ):
         RunConfig.of({"documents": {"kind": "halves"}})
-    monkeypatch.setitem(priors.KINDS, "halves", Halves)
+    monkeypatch.setitem(PRIORS, "halves", Halves)
     with pytest.raises(TypeError, match="posterior"):
         RunConfig.of({"documents": {"kind": "halves"}})
 
 
 def test_every_kind_is_listed_under_its_name() -> None:
-    union, *_ = get_args(Prior)
-    assert set(get_args(union)) == set(priors.KINDS.values())
-    for kind, prior in priors.KINDS.items():
+    assert list(PRIORS) == ["dirichlet", "fixed", "given", "groups", "logistic-normal"]
+    for kind, prior in PRIORS.items():
         assert vars(prior)["kind"] == kind
 
 
@@ -299,6 +298,6 @@ def test_moments_that_no_law_has_are_refused(second: Any, message: str) -> None:
 
 def test_a_configuration_holds_no_law_of_the_users_own() -> None:
     with pytest.raises(InputError) as error:
-        RunConfig(documents=Own(Corner()))  # type: ignore[arg-type]
+        RunConfig(documents=Own(Corner()))
     assert "\n" not in str(error.value)
     assert "dirichlet" in str(error.value)

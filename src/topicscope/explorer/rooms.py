@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from topicscope import training
+from topicscope.world import PRIORS, Asked
 
 ROOMS = {
     "theory": (
@@ -77,15 +78,35 @@ def count(name: str, label: str, group: str, high: float, only: str = "") -> Con
     return Control(name, label, group, low=1, high=high, step=1, log=high > 50, whole=True, only=only)
 
 
+OFFERED = {
+    kind: form for kind in sorted(PRIORS, key=lambda kind: kind != "fixed") if (form := PRIORS[kind].FORM) is not None
+}
+"""The priors that the form of theory offers, the paper's first, with the numbers that each asks for."""
+
+NUMBERS = {number.name: number for numbers in OFFERED.values() for number in numbers}
+
+
+def of_prior(number: Asked) -> Control:
+    """The control of a number that priors ask for; it is shown with one of these priors."""
+    kinds = "|".join(kind for kind, numbers in OFFERED.items() if number in numbers)
+    return Control(
+        number.name,
+        number.label,
+        "World",
+        low=number.low,
+        high=number.high,
+        step=1 if number.whole else 0.01,
+        log=number.log,
+        whole=number.whole,
+        only=f"prior={kinds}",
+    )
+
+
 CONTROLS = (
     count("topics", "T, topics", "World", 200),
     count("words_per_topic", "v, words per topic", "World", 500),
-    Control("prior", "prior", "World", "choice", choices=("fixed", "dirichlet", "groups", "logistic-normal")),
-    count("topics_per_document", "tau, topics per document", "World", 50, only="prior=fixed|groups"),
-    Control("alpha", "alpha", "World", low=0.001, high=10, log=True, only="prior=dirichlet"),
-    count("groups", "groups of topics", "World", 50, only="prior=groups"),
-    Control("rho", "rho, share of one-group documents", "World", only="prior=groups"),
-    Control("covariance", "variance of topics", "World", low=0.01, high=10, log=True, only="prior=logistic-normal"),
+    Control("prior", "prior", "World", "choice", choices=tuple(OFFERED)),
+    *map(of_prior, NUMBERS.values()),
     Control("zipf", "Zipf exponent of words", "World", high=2),
     Control("overlap", "overlap of topics", "World", high=0.5),
     Control("common_words", "common words", "World", high=100, step=1, whole=True),
@@ -110,7 +131,7 @@ CONTROLS = (
 RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("topic_model.topics", "T, topics", ()),
     ("topic_model.words_per_topic", "v, words per topic", ()),
-    ("documents.kind", "prior", ("dirichlet", "fixed", "groups", "logistic-normal")),
+    ("documents.kind", "prior", tuple(sorted(OFFERED))),
     ("documents.topics_per_document", "tau, topics per document", ()),
     ("documents.length", "words per document, or infinite", ()),
     ("model.embedding", "embedding", ("one-hot", "trained")),

@@ -7,11 +7,12 @@ so that a slow one does not keep the others waiting, and one that does not chang
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
+from topicscope.explorer.rooms import NUMBERS, OFFERED
 from topicscope.explorer.views import View
 from topicscope.ground import (
     Config,
@@ -43,18 +44,28 @@ HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
 Exponent = Annotated[float, Field(ge=0, le=10)]
 
 
+NumbersOfPriors = TypeVar("NumbersOfPriors", bound=type)
+
+
+def with_numbers_of_priors(cls: NumbersOfPriors) -> NumbersOfPriors:
+    """The numbers that the priors ask for, as settings behind `prior`."""
+    names = list(cls.__annotations__.items())
+    behind = [name for name, _ in names].index("prior") + 1
+    asked = [(number.name, number.type) for number in NUMBERS.values()]
+    cls.__annotations__ = dict([*names[:behind], *asked, *names[behind:]]) | {"prior": Literal[tuple(OFFERED)]}
+    for number in NUMBERS.values():
+        setattr(cls, number.name, number.default)
+    return cls
+
+
 @section
+@with_numbers_of_priors
 class Question(Config):
     """A world, how it is masked, and how it is learnt. 0 for zipf, overlap and common words: none."""
 
     topics: Count = 10
     words_per_topic: Count = 10
-    prior: Literal["fixed", "dirichlet", "groups", "logistic-normal"] = "fixed"
-    topics_per_document: Count = 3
-    alpha: PositiveRate = 0.1
-    groups: Count = 5
-    rho: Probability = 0.5
-    covariance: PositiveRate = 1.0
+    prior: Text = "fixed"
     zipf: Exponent = 0.0
     overlap: HalfAtMost = 0.0
     common_words: Annotated[int, Field(ge=0, le=1000)] = 0
@@ -74,12 +85,7 @@ class Question(Config):
 
     @property
     def world(self) -> dict[str, Any]:
-        of_prior: dict[str, dict[str, Any]] = {
-            "fixed": {"topics_per_document": self.topics_per_document},
-            "dirichlet": {"alpha": self.alpha},
-            "groups": {"groups": self.groups, "rho": self.rho, "topics_per_document": self.topics_per_document},
-            "logistic-normal": {"covariance": self.covariance},
-        }
+        of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
         common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
         shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
         return {
@@ -88,7 +94,7 @@ class Question(Config):
                 "words_per_topic": self.words_per_topic,
                 **{name: value for name, value in shape.items() if value},
             },
-            "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior[self.prior]},
+            "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior},
             "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
         }
 
@@ -120,7 +126,7 @@ class Question(Config):
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,
-            self.topics_per_document,
+            self.world["documents"]["topics_per_document"],
             p_mask=self.p_mask,
             p_correct=self.p_correct,
             p_random=self.p_random,

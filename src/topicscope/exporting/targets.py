@@ -20,6 +20,7 @@ from topicscope import language
 from topicscope.ground import (
     InputError,
     Progress,
+    Result,
     SeveralRuns,
     check_out,
     files,
@@ -224,7 +225,7 @@ def plain(text: str) -> str:
 LONGEST = 100  # characters of a sweep's axes in the name of a folder
 
 
-def curves_of(result: Any) -> Iterator[tuple[str, Curves]]:
+def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
     """The curves of a result, run by run, with the name that each run has in an export."""
     if isinstance(result, Run | PretrainRun):
         yield "", result.metrics
@@ -347,7 +348,7 @@ def is_own_folder(path: Path) -> bool:
 Written = tuple[list[str], list[str]]  # names of files, and notes
 
 
-def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
+def to_tensorboard(result: Result, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
     runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
     if not runs:
         raise InputError(
@@ -363,7 +364,7 @@ def to_tensorboard(result: Any, source: Path, place: Path, _model: str | None, p
     return names, [f"To view it: tensorboard --logdir {place}"]
 
 
-def to_parquet(result: Any, source: Path, place: Path, _model: str | None, _progress: Progress) -> Written:
+def to_parquet(result: Result, source: Path, place: Path, _model: str | None, _progress: Progress) -> Written:
     from pyarrow import parquet
 
     table, stream = result.table(), io.BytesIO()
@@ -374,7 +375,7 @@ def to_parquet(result: Any, source: Path, place: Path, _model: str | None, _prog
     return [place.name], [f"{table.num_rows:,} rows, {table.num_columns} columns"]
 
 
-def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: Progress) -> Written:
+def to_hf(result: Result, source: Path, place: Path, model: str | None, progress: Progress) -> Written:
     """The files of the model, and the card. Of a model of the hub the card alone: nothing is fetched."""
     run, probe, name = chosen_model(result, source, model)
     at = language.check_model(name)
@@ -393,7 +394,7 @@ def to_hf(result: Any, source: Path, place: Path, model: str | None, progress: P
     return names, [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
 
 
-def chosen_model(result: Any, source: Path, model: str | None) -> tuple[PretrainRun | None, Any, str]:
+def chosen_model(result: Result, source: Path, model: str | None) -> tuple[PretrainRun | None, Probe | None, str]:
     if isinstance(result, Probe):
         names = {key: name for name, brief in result.models.items() for key in (brief, name)}
         if model is None and len(result.models) > 1:
@@ -422,14 +423,14 @@ def trained_there(folder: Path) -> PretrainRun | None:
     return run if isinstance(run, PretrainRun) else None
 
 
-def write_receipt(folder: Path, source: Path, result: Any, to: str) -> list[str]:
+def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[str]:
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
     about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
     files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})
     return [*names, RECEIPT]
 
 
-Writer = Callable[[Any, Path, Path, str | None, Progress], Written]
+Writer = Callable[[Result, Path, Path, str | None, Progress], Written]
 # for each target its writer and the ending of its default name; an ending with a dot is that of a file
 TARGETS: Mapping[str, tuple[Writer, str]] = {
     "tensorboard": (to_tensorboard, "-tensorboard"),

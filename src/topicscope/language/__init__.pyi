@@ -132,6 +132,8 @@ from .verdicts import (
     verdict_of as verdict_of,
 )
 from .vocabulary import (
+    LibraryModel as LibraryModel,
+    Tokenizer as Tokenizer,
     Vocabulary as Vocabulary,
     Window as Window,
     batches as batches,

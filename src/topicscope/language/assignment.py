@@ -41,13 +41,13 @@ LONGEST_LABEL = 40  # characters of a label in a title
 class LabelWords:
     """The labels of a corpus as topics: how much likelier each word is in documents of each label than in others."""
 
-    names: tuple[str, ...]
-    documents: tuple[int, ...]
+    names: tuple[str, ...]  # the labels, the most common first
+    documents: tuple[int, ...]  # how many have each label
     words: tuple[str, ...]
     token: Int[np.ndarray, " W"]
-    scores: Float[np.ndarray, "K W"]
+    scores: Float[np.ndarray, "K W"]  # z of each word in each label, from `log_odds_z`
     frequency: Float[np.ndarray, " W"]
-    cooccurring: Int[np.ndarray, "P 2"]
+    cooccurring: Int[np.ndarray, "P 2"]  # words that stand together most often, the commonest pair first
     vocabulary_size: int
     fingerprint: str
     remark: str

@@ -25,6 +25,7 @@ from topicscope.ground import InputError, machine_memory, needed, one_line, size
 from topicscope.language.forward import attention_of
 from topicscope.language.inputs import Place, check_model, check_tokenizer
 from topicscope.language.model_files import read_model_files
+from topicscope.language.vocabulary import LibraryModel, Tokenizer
 
 transformers = needed("transformers", "a language model")
 
@@ -88,7 +89,7 @@ def without_panic_reports() -> Iterator[None]:
         os.close(kept)
 
 
-def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[Any, list[str]]:
+def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[LibraryModel, list[str]]:
     numbers = read_model_files(Path(place.name))[1] if place.local else None
     where: dict[str, Any] = {
         "revision": place.revision,
@@ -127,7 +128,7 @@ def check_architecture(config: Any, name: str | Path) -> None:
             )
 
 
-def check_size(empty: Any, numbers: int | None, name: str | Path) -> None:
+def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> None:
     """Raise InputError where a model is far larger than its weights file, or than the memory of this machine."""
     count = sum(parameter.numel() for parameter in empty.parameters())
     if numbers is not None and count > LARGER * numbers:
@@ -157,7 +158,7 @@ def check_loaded(info: dict[str, Any], name: str | Path) -> None:
         )
 
 
-def check_finite(model: Any, name: str | Path) -> None:
+def check_finite(model: LibraryModel, name: str | Path) -> None:
     """Raise InputError where a weight is NaN or infinite: everything measured would be NaN."""
     for key, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
@@ -191,14 +192,14 @@ class LoadedModel:
     """
 
     name: str
-    model: Any
-    tokenizer: Any
-    window: int
+    model: LibraryModel
+    tokenizer: Tokenizer
+    window: int  # tokens of the longest input that it was made for, special ones included
     _: KW_ONLY
-    variant: str = "trained"
-    place: str | None = None
-    seed: int = 0
-    notes: tuple[str, ...] = ()
+    variant: str = "trained"  # or random weights
+    place: str | None = None  # absolute folder, or hub id; None: made by the caller
+    seed: int = 0  # of random weights
+    notes: tuple[str, ...] = ()  # what of its files was not used
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.place is None:
@@ -223,7 +224,7 @@ class LoadedModel:
         return replace(self, model=fresh.float().to(self.device).eval(), variant="random", seed=seed)
 
 
-def load_tokenizer(name: str | Path) -> Any:
+def load_tokenizer(name: str | Path) -> Tokenizer:
     place = check_tokenizer(name)
     where = "" if place.local else "there is no such folder, and from the hub "
     said = f"{name}: {where}its tokenizer cannot be loaded"
@@ -289,7 +290,7 @@ def _trained(place: str, name: str, device: str, _written: int) -> LoadedModel:
     return replace(load_model(place, device), name=name)
 
 
-def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
+def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel:
     """Take a model that you have: it is switched to eager attention, and run once to see that it returns weights."""
     with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
         rows = int(model.get_input_embeddings().weight.shape[0])
@@ -316,7 +317,7 @@ def checked(name: str, model: Any, tokenizer: Any) -> LoadedModel:
     return loaded
 
 
-def window_of(model: Any, tokenizer: Any) -> int:
+def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
     """The longest input that the tokenizer and the positions allow.
 
     Where positions start after the padding index, they are fewer than the rows of their table.

@@ -13,6 +13,7 @@ from topicscope import measure
 from topicscope.ground import Engine, InputError, Progress, Stream, generator, needed, refuse, serial, shown, watched
 from topicscope.language.topics import ADVICE, TOP, TopicFit, Topics, best
 from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word_documents
+from topicscope.world import World
 
 PAIRS = 5000  # co-occurring pairs that are stored
 HELD_OUT = 10  # every so many-th document is held out of the second fit
@@ -284,6 +285,11 @@ DECIMALS = 6  # decimals of a mixture
 class TopicWorld:
     settings: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
+
+    @property
+    def world(self) -> World:
+        """Topics, mixtures and lengths, masked as usual: what `theory.optimum` takes."""
+        return World.of(self.settings)
 
 
 def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:

@@ -56,14 +56,14 @@ class TopicQuality:
     """How good a fit of topics is. None: not measured, since there was no second fit."""
 
     topics: int
-    coherence: float
-    coherence_error: float
-    incoherent: int
-    diversity: float
-    stability: float | None
-    perplexity: float | None
-    unigram_perplexity: float | None
-    held_out: int
+    coherence: float  # mean c_npmi
+    coherence_error: float  # its standard error, over topics
+    incoherent: int  # topics whose own c_npmi is poor
+    diversity: float  # share of distinct words among the top words of all topics
+    stability: float | None  # share of top words that come again in a second fit, mean over topics
+    perplexity: float | None  # held-out
+    unigram_perplexity: float | None  # that of word frequencies alone
+    held_out: int  # documents
 
     @property
     def score(self) -> float:
@@ -193,12 +193,12 @@ class TopicFit:
     seed: int
     min_documents: int
     documents: int
-    tokens: int
-    log_likelihood: list[float]
-    coherence: list[float]
-    corpus: str = ""
-    stability: list[float] | None = None
-    held_out: int = 0
+    tokens: int  # words in the documents
+    log_likelihood: list[float]  # per word, every ten sweeps
+    coherence: list[float]  # c_npmi per topic
+    corpus: str = ""  # what was read, in words
+    stability: list[float] | None = None  # per topic; None: there was no second fit
+    held_out: int = 0  # documents by which perplexity was measured
     perplexity: float | None = None
     unigram_perplexity: float | None = None
 

@@ -19,7 +19,7 @@ from importlib import resources
 from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -30,6 +30,10 @@ from topicscope.ground import Common, Engine, InputError, Item, Output, in_order
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
 
+# of the library transformers, whose classes the type checker does not see
+Tokenizer: TypeAlias = Any
+LibraryModel: TypeAlias = Any
+
 BEFORE = "a"  # text before a token, when the tokenizer is asked how it writes the token
 MOST_STOP_WORDS = 2**26  # most bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
@@ -37,11 +41,11 @@ TOKENS = 8192  # positions of a batch, padding included
 
 @dataclass(frozen=True)
 class Vocabulary:
-    tokenizer: Any
-    size: int
-    token: Int[np.ndarray, " W"]
+    tokenizer: Tokenizer
+    size: int  # V, its number of tokens
+    token: Int[np.ndarray, " W"]  # of each word
     words: tuple[str, ...]
-    continues: Bool[np.ndarray, " V"]
+    continues: Bool[np.ndarray, " V"]  # whether a token continues the word before it
 
     @cached_property
     def index(self) -> Int[np.ndarray, " V"]:
@@ -66,7 +70,7 @@ class Vocabulary:
         return words
 
 
-def whole_words(tokenizer: Any, stop_words: Iterable[str] | None = None) -> Vocabulary:
+def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -> Vocabulary:
     """All tokens that are words of at least two letters, without special tokens and stop words."""
     size, special = len(tokenizer), set(tokenizer.all_special_ids)
     before = tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
@@ -104,7 +108,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
         ) from None
 
 
-def encode(tokenizer: Any, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
+def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[np.ndarray, " N"]]:
     encoded = tokenizer(
         list(texts),
         add_special_tokens=False,
@@ -120,9 +124,9 @@ class Window:
     """A stretch of a document that the model reads at once."""
 
     document: int
-    tokens: Int[np.ndarray, " N"]
-    places: Int[np.ndarray, " P"]
-    reached: float = 0.0
+    tokens: Int[np.ndarray, " N"]  # with the model's special ones
+    places: Int[np.ndarray, " P"]  # positions of whole words
+    reached: float = 0.0  # how many documents are done at its end, for the progress
 
 
 def windows(
@@ -150,7 +154,7 @@ def windows(
             yield Window(number, full, places, number + place / len(starts))
 
 
-def special_tokens(tokenizer: Any) -> tuple[list[int], list[int]]:
+def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
     bare, full = tokenizer("a", add_special_tokens=False)["input_ids"], tokenizer("a")["input_ids"]
     for start in range(len(full) - len(bare) + 1):
         if full[start : start + len(bare)] == bare:

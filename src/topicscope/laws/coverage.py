@@ -241,7 +241,7 @@ def kind_of(run: RunSettings) -> str:
 
 NAMES = {"sgd": "SGD", "adam": "Adam"}
 UNLISTED: dict[str, Callable[[RunSettings], str]] = {
-    "architecture": lambda run: f"the laws are for the one-layer model, not for {type(run.model).__name__}",
+    "architecture": lambda run: f"the laws are for the one-layer transformer, not for {run.model.NAME}",
     "prior": lambda run: f"the laws are not known to hold for documents.kind = {kind_of(run)!r}",
     "optimizer": lambda run: f"no law of the steps of {run.optimizer.name} is known",
 }

@@ -183,7 +183,7 @@ def unrelaxed(name: str, config: training.RunConfig, base: training.RunConfig) -
     Of the many changes at once the length moves W(t) least: it alone is undone.
     """
     if name == "many at once":
-        return replace(config, documents=replace(config.documents, length="infinite"))
+        return replace(config, documents=config.world.endless().prior)
     return replace(base, topic_model=UNRELAXED.get(name, base.topic_model))
 
 

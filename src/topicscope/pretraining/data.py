@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Int
 
 from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, silent
-from topicscope.language import Corpus, encode, load_tokenizer, special_tokens
+from topicscope.language import Corpus, Tokenizer, encode, load_tokenizer, special_tokens
 from topicscope.pretraining.config import PretrainConfig
 
 SPECIAL = {
@@ -70,7 +70,7 @@ class Rows:
     def __init__(
         self,
         corpus: Iterable[str],
-        tokenizer: Any,
+        tokenizer: Tokenizer,
         length: int,
         seed: int,
         *,
@@ -175,7 +175,7 @@ class Rows:
         yield from (held[place] for place in rng.permutation(len(held)))
 
 
-def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Any:
+def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Tokenizer:
     """The tokenizer that the config names, or one trained on the corpus."""
     settings = config.tokenizer
     if settings.existing is None:
@@ -195,7 +195,7 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Prog
     return tokenizer
 
 
-def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Any:
+def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *, exact: bool = True) -> Tokenizer:
     """Train a tokenizer: 'wordpiece' and 'unigram' in lower case, 'bpe' on bytes. Unigram differs each time."""
     library = needed("tokenizers", "pretraining")
     trained, model = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}[kind](library, texts, vocab_size)

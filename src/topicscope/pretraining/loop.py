@@ -31,6 +31,7 @@ from topicscope.ground import (
     torch_seed,
     write_tensors,
 )
+from topicscope.language import LibraryModel, Tokenizer
 from topicscope.pretraining.config import PretrainConfig
 from topicscope.pretraining.data import Rows, token_group
 from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
@@ -47,7 +48,7 @@ from topicscope.pretraining.run import (
 )
 
 
-def build_optimizer(config: PretrainConfig, model: Any) -> torch.optim.Optimizer:
+def build_optimizer(config: PretrainConfig, model: LibraryModel) -> torch.optim.Optimizer:
     """AdamW or SGD of torch.optim; biases and norms do not decay."""
     settings = config.optimizer
     groups = [
@@ -73,7 +74,7 @@ class Batch:
 
 
 class Batches:
-    def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Any, accelerator: Any) -> None:
+    def __init__(self, config: PretrainConfig, rows: Rows, tokenizer: Tokenizer, accelerator: Any) -> None:
         self.config, self.rows, self.device = config, rows, accelerator.device
         self.masker = Masker(tokenizer, config.masking, config.seed)
         self.processes = accelerator.num_processes
@@ -147,7 +148,7 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
 class HeldOutLoss:
     """Rows are masked one by one: masks do not depend on how many go through the model together."""
 
-    def __init__(self, batches: Batches, tokenizer: Any, rank: int) -> None:
+    def __init__(self, batches: Batches, tokenizer: Tokenizer, rank: int) -> None:
         config = batches.config
         self.every, self.last = config.held_out.every, config.steps
         rows = batches.rows.held_out_rows(config.held_out.rows)
@@ -183,7 +184,7 @@ class Loop:
     """One run: its model, optimiser, rows and tracker, and the step that it has reached."""
 
     def __init__(
-        self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Any, folder: Path | None, accelerator: Any
+        self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Tokenizer, folder: Path | None, accelerator: Any
     ) -> None:
         self.config, self.tokenizer, self.folder, self.accelerator = config, tokenizer, folder, accelerator
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to

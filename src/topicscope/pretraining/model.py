@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from topicscope.ground import Stream, needed, torch_seed
-from topicscope.language import shifted_right
+from topicscope.language import LibraryModel, Tokenizer, shifted_right
 from topicscope.measure import ROTATION_SPAN, rotations
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.run import FIGURES, PARTS
@@ -40,7 +40,7 @@ BART = {
 HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_predictions", "generator_lm_head"]}
 
 
-def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
+def build_model(config: PretrainConfig, tokenizer: Tokenizer) -> LibraryModel:
     """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
@@ -57,7 +57,7 @@ def build_model(config: PretrainConfig, tokenizer: Any) -> Any:
     return model
 
 
-def library_config(shape: Shape, tokenizer: Any, length: int) -> Any:
+def library_config(shape: Shape, tokenizer: Tokenizer, length: int) -> Any:
     sizes: dict[str, Any] = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
     names = BART if shape.architecture == "bart" else ENCODER
     settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
@@ -87,7 +87,7 @@ class AttentionLayer:
     value: Float[Tensor, "d d"]
 
 
-def attention_layers(model: Any) -> list[AttentionLayer]:
+def attention_layers(model: LibraryModel) -> list[AttentionLayer]:
     """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
     layers = []
     for path, module in model.named_modules():
@@ -111,7 +111,7 @@ class Masker:
     Each micro-batch has a random stream of its own, so that every process can draw the masks of all.
     """
 
-    def __init__(self, tokenizer: Any, masking: Masking, seed: int) -> None:
+    def __init__(self, tokenizer: Tokenizer, masking: Masking, seed: int) -> None:
         self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
         self.collator = needed("transformers", "pretraining").DataCollatorForLanguageModeling(
             tokenizer,
@@ -138,7 +138,7 @@ class MaskedLoss(nn.Module):
     Only the masked places go through the output head.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: LibraryModel) -> None:
         super().__init__()
         self.model = model
 

@@ -35,6 +35,7 @@ from topicscope.ground import (
     check_folder,
     configs_to_resume,
     file_digest,
+    files,
     folders,
     load_settings,
     needed,
@@ -58,6 +59,8 @@ from topicscope.pretraining.config import LIBRARIES, Part, PretrainConfig, cost_
 if TYPE_CHECKING:
     import pyarrow
 
+    from topicscope.language import LibraryModel, Tokenizer
+
 PARTS: tuple[Part, ...] = ("key", "query", "value")
 FIGURES = ("loss", "lr", "gradient_norm", "held_out_loss")  # columns of a step, before those of its layers
 Metrics = dict[str, Float[np.ndarray, " S"]]  # columns by name, one row per step; NaN where a step has no such number
@@ -75,9 +78,9 @@ class PretrainResults:
     seed: int
     steps: int
     first_loss: float | None
-    loss: float | None
+    loss: float | None  # mean over the last 50 steps
     held_out_loss: float | None
-    gradient_norm: float | None
+    gradient_norm: float | None  # before clipping, mean over the last 50 steps
     tokens: int
     epochs: int
     parameters: int
@@ -120,7 +123,7 @@ class PretrainRun(Result):
     results: PretrainResults
     metrics: Metrics
     folder: Path | None = None
-    trained: tuple[Any, Any] | None = None
+    trained: tuple[LibraryModel, Tokenizer] | None = None
 
     @property
     def status(self) -> str:
@@ -149,7 +152,7 @@ class PretrainRun(Result):
         }
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> LibraryModel:
         if self.trained is not None:
             return self.trained[0]
         if self.folder is None or self.status != "done":
@@ -158,7 +161,7 @@ class PretrainRun(Result):
         return language.load_weights(language.check_model(path), path, "AutoModelForMaskedLM")[0]
 
     @cached_property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> Tokenizer:
         if self.trained is not None:
             return self.trained[1]
         if self.folder is None:
@@ -180,7 +183,7 @@ class PretrainRun(Result):
 
     def _unread(self) -> list[str]:
         try:  # the file is no part of the result, and may be gone
-            text = "" if self.folder is None else str(folders.read_json(self.folder / folders.ENVIRONMENT)["text"])
+            text = "" if self.folder is None else str(files.read_json(self.folder / folders.ENVIRONMENT)["text"])
         except (InputError, KeyError, TypeError):
             return []
         return language.unread(text)
@@ -258,7 +261,7 @@ def has_tokenizer(folder: Path) -> bool:
     return True
 
 
-def stored_tokenizer(folder: Path) -> Any:
+def stored_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer with which a run began; InputError where it is damaged, or is another one by now."""
     try:
         if not (folder / language.SEAL).is_file():
@@ -276,7 +279,7 @@ def pretrain(
     resume: bool = ...,
     force: bool = ...,
     texts: Iterable[str] | None = ...,
-    tokenizer: Any = ...,
+    tokenizer: Tokenizer = ...,
     device: str | None = ...,
     progress: Progress | None = ...,
     yes: bool = ...,
@@ -289,7 +292,7 @@ def pretrain(
     resume: bool = ...,
     force: bool = ...,
     texts: Iterable[str] | None = ...,
-    tokenizer: Any = ...,
+    tokenizer: Tokenizer = ...,
     device: str | None = ...,
     progress: Progress | None = ...,
     yes: bool = ...,
@@ -301,7 +304,7 @@ def pretrain(
     resume: bool = False,
     force: bool = False,
     texts: Iterable[str] | None = None,
-    tokenizer: Any = None,
+    tokenizer: Tokenizer = None,
     device: str | None = None,
     progress: Progress | None = None,
     yes: bool = False,
@@ -397,7 +400,7 @@ def _pretrain_one(
     home: Path | None,
     folder: Folder | None,
     accelerator: Any,
-    tokenizer: Any,
+    tokenizer: Tokenizer,
     progress: Progress,
 ) -> PretrainRun:
     from topicscope.pretraining.data import make_tokenizer

@@ -3,20 +3,20 @@
 The model has no positions, so a document is its word counts, and all positions that show the same word get the same
 prediction. A `Batch` lists each pair once (a 'row'), with the true words wanted there and how much each weighs in the
 objective (eq 1): a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents have
-probabilities in place of counts (rows.py).
+probabilities in place of counts, and every expectation over masks is taken exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from topicscope.world.masking import Positions, where
-from topicscope.world.topics import MASK
+from topicscope.world.masking import Masking, Positions, where
+from topicscope.world.topics import MASK, TopicModel
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,6 @@ class Batch:
     queries: Int[Tensor, "E Q"] | None = None
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        """The same change of every part."""
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         return Batch(**{name: change(part) for name, part in parts.items() if part is not None})
 
@@ -288,3 +287,189 @@ def _context(
     # from a table, which is the same on every device; and a CPU's log of zero takes ten times as long as others
     logs = torch.arange(int(counts.max()) + 1, dtype=real).log_().to(counts.device)
     return logs.index_select(0, flat).view(counts.shape)
+
+
+class Rows(NamedTuple):
+    """One model's batch in numpy, before models are put side by side by `stack`.
+
+    Attributes:
+        context: (B x V) Log counts of the words that attention sees, or their shares.
+        document: (R) Document of each row.
+        query: (R) Word shown at the predicted positions.
+        weight: (R) Weight in the objective.
+        target: (P) row * V + true word.
+        target_weight: (P) Weight of each target.
+
+    Example:
+        >>> from topicscope.world import InfiniteDocuments
+        >>> [rows] = InfiniteDocuments(np.array([[1.0, 0.0]])).batches(TopicModel(2, 1), Masking())
+        >>> rows.query.tolist(), rows.weight.round(6).tolist()  # [MASK] and words 1 and 2, by how often they are shown
+        ([0, 1, 2], [0.8, 0.15, 0.05])
+    """
+
+    context: Float[np.ndarray, "B V"]
+    document: Int[np.ndarray, " R"]
+    query: Int[np.ndarray, " R"]
+    weight: Float[np.ndarray, " R"]
+    target: Int[np.ndarray, " P"]
+    target_weight: Float[np.ndarray, " P"]
+
+
+@np.errstate(divide="ignore")
+def context_of(counts: Float[np.ndarray, "B V"], uniform: bool) -> Float[np.ndarray, "B V"]:
+    return counts / counts.sum(1, keepdims=True) if uniform else np.log(counts)
+
+
+def infinite_rows(
+    topic_model: TopicModel,
+    masking: Masking,
+    proportions: Float[np.ndarray, "B T"],
+    *,
+    uniform: bool,
+    hide_masked: bool,
+) -> Rows:
+    """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
+    documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
+    p = topic_model.word_distribution(proportions)  # B x Tv
+    counts = np.insert(p, MASK, 0, axis=1)
+    if not hide_masked:
+        counts[:, MASK] = masking.p_mask * masking.p_mask_word
+        counts[:, 1:] = p * masking.k + masking.p_mask * masking.p_random / words
+    query = np.array([MASK]) if uniform else np.arange(vocabulary)
+    joint = p[:, None, :]  # B x 1 x Tv: the shown word does not matter
+    if not uniform:
+        joint = np.empty((documents, vocabulary, words))  # P(shown word, true word | masked)
+        joint[:, MASK] = masking.p_mask_word * p
+        joint[:, 1:] = masking.p_random / words * p[:, None, :]
+        joint[:, np.arange(1, vocabulary), np.arange(words)] += masking.p_correct * p
+    joint = joint.reshape(-1, words) / documents
+    target_row, target_word = np.nonzero(joint)
+    return Rows(
+        context_of(counts, uniform),
+        np.repeat(np.arange(documents), len(query)),
+        np.tile(query, documents),
+        joint.sum(1),
+        target_row * vocabulary + target_word + 1,
+        joint[target_row, target_word],
+    )
+
+
+def stack(sets: Sequence[Rows], dtype: torch.dtype, data: Int[Tensor, " E"] | None = None) -> Batch:
+    """Put batches side by side for E models; shorter ones are padded with rows and targets of weight zero.
+
+    Args:
+        sets: One batch per data set.
+        dtype: Floating-point type of the result.
+        data: The data set of each model; None: one model per data set.
+
+    Returns:
+        One batch for all models.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.world import InfiniteDocuments
+        >>> [rows] = InfiniteDocuments(np.array([[1.0, 0.0]])).batches(TopicModel(2, 1), Masking())
+        >>> batch = stack([rows, rows], torch.float64)
+        >>> batch.row_query.tolist()  # of the second model: 3 more, the size of the vocabulary
+        [0, 1, 2, 3, 4, 5]
+    """
+    import torch
+
+    real = np.dtype(str(dtype).removeprefix("torch."))
+    context, *parts = (_side_by_side(arrays, real) for arrays in zip(*sets, strict=True))
+    of = np.arange(len(sets)) if data is None else data.cpu().numpy()
+    document, query, weight, target, target_weight = (part[of] for part in parts)
+    (_, documents, vocabulary), rows = context.shape, weight.shape[1]
+    model = np.arange(len(of))[:, None]
+    return Batch(
+        torch.from_numpy(context),
+        torch.from_numpy((document + of[:, None] * documents).ravel()),
+        torch.from_numpy((query + model * vocabulary).ravel()),
+        torch.from_numpy(weight[:, :, None]),
+        torch.from_numpy((target + model * (rows * vocabulary)).ravel()),
+        torch.from_numpy(target_weight.ravel()),
+    )
+
+
+def _side_by_side(arrays: Sequence[np.ndarray], real: np.dtype) -> np.ndarray:
+    """One array for each model, as long as the longest, with zeros behind; numbers that are no indices as `real`."""
+    dtype = real if arrays[0].dtype.kind == "f" else arrays[0].dtype
+    if len(arrays) == 1:
+        return arrays[0].astype(dtype, copy=False)[None]
+    padded = np.zeros((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), dtype=dtype)
+    for row, array in zip(padded, arrays, strict=True):
+        row[: len(array)] = array
+    return padded
+
+
+class CompiledBatches:
+    """Makes batches in compiled loops on the CPU. Called with the documents of a step, it returns their `Batch`.
+
+    The result equals that of `masked_batches` bit for bit.
+
+    Args:
+        words: (D x n x N) Word ids of all documents; N is a multiple of eight.
+        lengths: (D x n) Words per document.
+        fixed: Masked positions and what all positions show (D x n x N each), where masks are drawn once; else None.
+        keys: (4 x D) Random keys of the masks, from `mask_keys`.
+        masking: The masking scheme.
+        real: Floating-point type of the batches.
+        of: (E) The data set of each model; None: one model per data set.
+        vocabulary: V.
+        uniform: As in `masked_batches`.
+        hide_masked: As in `masked_batches`.
+
+    Example:
+        >>> import torch
+        >>> from topicscope.ground import Stream
+        >>> from topicscope.world import mask_keys
+        >>> words, keys = torch.tensor([[[1, 2, 3, 4, 1, 2, 3, 4]]]), mask_keys(Stream.TRAIN_MASKS, 0)
+        >>> layout = {"vocabulary": 5, "uniform": True, "hide_masked": False}
+        >>> lengths = torch.tensor([[8]])
+        >>> make = CompiledBatches(words, lengths, None, keys, Masking(p_mask=1.0), torch.float64, None, **layout)
+        >>> batch = make(np.array([[0]]), first=0)
+        >>> len(batch.target), round(float(batch.context.sum()), 12)
+        (8, 1.0)
+    """
+
+    def __init__(
+        self,
+        words: Int[Tensor, "D n N"],
+        lengths: Int[Tensor, "D n"],
+        fixed: tuple[Bool[Tensor, "D n N"], Int[Tensor, "D n N"]] | None,
+        keys: Int[Tensor, "4 D"],
+        masking: Masking,
+        real: torch.dtype,
+        of: Int[Tensor, " E"] | None,
+        *,
+        vocabulary: int,
+        uniform: bool,
+        hide_masked: bool,
+    ) -> None:
+        import torch
+
+        from topicscope.world import kernels
+
+        self.kernels = kernels
+        selected, shown = fixed or (torch.zeros(0, 0, 0, dtype=torch.bool), words[:0])
+        self.source = kernels.Source(
+            words=words.numpy(),
+            lengths=lengths.numpy(),
+            selected=selected.numpy(),
+            shown=shown.numpy(),
+            keys=keys.T.contiguous().numpy().view(np.uint64),
+            p_mask=masking.p_mask,
+            p_correct=masking.p_correct,
+            p_random=masking.p_random,
+            logs=torch.arange(words.shape[2] + 1, dtype=real).log_().numpy(),  # to the bit as `masked_batches` has them
+            vocabulary=vocabulary,
+            uniform=uniform,
+            hide_masked=hide_masked,
+        )
+        self.of = np.arange(len(words)) if of is None else of.numpy()
+
+    def __call__(self, rows: Int[np.ndarray, "D B"], first: int) -> Batch:
+        """The batch of a step that sees the documents at `rows`; `first` is the number of documents seen before."""
+        import torch
+
+        return Batch(*map(torch.from_numpy, self.kernels.batch_of(self.source, rows, first, self.of)))

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import model_validator
 
-from topicscope.ground import Probability, SomeProbability, Stream, section
+from topicscope.ground import Probability, SomeProbability, Stream, refuse, section
 from topicscope.world.topics import MASK
 
 if TYPE_CHECKING:
@@ -51,19 +51,16 @@ class Masked:
         return self.flat // self.length
 
     def shown_words(self, words: Int[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
-        """The masked documents, position by position."""
         shown = words.copy()
         shown.reshape(-1)[self.flat] = self.shown
         return shown
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
-        """True at the masked positions (the paper's M)."""
         selected = np.zeros(words.shape, dtype=bool)
         selected.reshape(-1)[self.flat] = True
         return selected
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
-        """The masked positions of the documents at `rows`, in that order."""
         per_document = np.bincount(self.document)  # no document is without
         starts = np.cumsum(per_document) - per_document
         sizes = per_document[rows]
@@ -139,11 +136,14 @@ class Masking:
 
     @model_validator(mode="after")
     def _check(self) -> Masking:
-        if self.p_correct + self.p_random > 1:
-            raise ValueError(
-                f"p_correct + p_random = {self.p_correct + self.p_random:g} is more than 1; "
-                "choose shares of the masked positions that sum to at most 1"
+        total = self.p_correct + self.p_random
+        refuse(
+            (
+                total > 1,
+                f"p_correct + p_random = {total:g} is more than 1; choose shares of the masked positions that sum to "
+                "at most 1",
             )
+        )
         return self
 
     @property

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, checked_file, folders, one_line, read_tensors, read_text
+from topicscope.ground import InputError, checked_file, folders, one_line, read_tensors, read_text, refuse
 
 WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
 LARGEST = 1e100  # entries beyond this are refused: their squares overflow
@@ -48,20 +48,17 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
             f"{name}: cannot read a matrix from {path}: {one_line(error)}; "
             "expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
         ) from None
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise InputError(f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns")
-    if not np.isfinite(matrix).all() or np.abs(matrix).max() > LARGEST:
-        raise InputError(f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}")
+    refuse(
+        (
+            matrix.ndim != 2 or matrix.size == 0,
+            f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns",
+        ),
+        (
+            not np.isfinite(matrix).all() or np.abs(matrix).max(initial=0) > LARGEST,
+            f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}",
+        ),
+    )
     return matrix
-
-
-def as_matrix(rows: Sequence[Sequence[float]], name: str) -> Matrix:
-    """Rows of equal length as an array."""
-    lengths = sorted({len(row) for row in rows})
-    if len(lengths) != 1:
-        described = f"rows of {lengths} numbers" if rows else "no row"
-        raise InputError(f"{name}: expected rows of equal length, at least one; got {described}")
-    return np.array(rows, dtype=float)
 
 
 def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
@@ -81,7 +78,12 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
         >>> matrix_of([[1, 2], [3, 4]], "model.value_matrix").tolist()
         [[1.0, 2.0], [3.0, 4.0]]
     """
-    return read_matrix(given, name) if isinstance(given, str) else as_matrix(given, name)
+    if isinstance(given, str):
+        return read_matrix(given, name)
+    lengths = sorted({len(row) for row in given})
+    described = f"rows of {lengths} numbers" if given else "no row"
+    refuse((len(lengths) != 1, f"{name}: expected rows of equal length, at least one; got {described}"))
+    return np.array(given, dtype=float)
 
 
 def _from_lines(lines: Sequence[str], where: str) -> Matrix:
@@ -99,11 +101,10 @@ def _from_lines(lines: Sequence[str], where: str) -> Matrix:
             ) from None
         if len(cells) != len(rows[0]):
             raise InputError(f"{row}: has {len(cells)} numbers; expected {len(rows[0])}, as many as the first row")
-    return as_matrix(rows, where)
+    return matrix_of(rows, where)
 
 
 def _stored(path: str, name: str, where: str, tensor: str) -> object:
-    """What a file holds, not yet checked."""
     file, folder = Path(path), Path(path).is_dir()
     if path.endswith(".npy") and not folder:
         return np.load(checked_file(path, name), allow_pickle=False)

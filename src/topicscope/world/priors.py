@@ -1,273 +1,405 @@
-"""Priors of documents (Sections 3.1 and 6.1): how topic proportions and lengths are drawn, and their posteriors.
+"""What every prior of documents has, and what is known of topic proportions: their moments and their posterior means.
 
-A new prior is one class that has `kind`, `length` and the abstract methods, and its name in `KINDS` and `Prior`.
+A prior is one file: a class with `@prior`, its sampling, moments and posterior, and the numbers that the explorer's
+form asks for. Settings, help and the explorer then know it by its kind.
 
->>> rng = np.random.default_rng(0)
->>> Fixed(topics_per_document=2, length=5).sample(TopicModel(3, 2), 4, rng).finite().words.shape
-(4, 5)
+The posterior: words w are seen with probability a (A theta)_w + e, where a position other than the predicted one shows
+its own word on purpose (a = k), or a random word (e = p_m p_r / Tv). A finite law is summed over all its rows, exactly.
+Else proportions are drawn from a proposal near the posterior and weighted by prior times likelihood over proposal,
+which is positive wherever the prior is: the estimate is consistent whatever the proposal is. Draws come in two
+independent halves, from which whoever uses the mean can tell its error.
 """
 
-import functools
-import inspect
-from collections.abc import Collection, Mapping
-from dataclasses import KW_ONLY
-from typing import Annotated, Any, Literal
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 import numpy as np
+import pydantic
 from jaxtyping import Float
-from pydantic import BeforeValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field
 
-from topicscope.ground import WIDEST, Count, InputError, Matrix, Text, nearest, number_only, section
-from topicscope.world import moments
-from topicscope.world.correlated import Groups, LogisticNormal
-from topicscope.world.importance import from_dirichlet
-from topicscope.world.matrices import matrix_of
-from topicscope.world.moments import Moments
-from topicscope.world.posteriors import Posterior, dirichlet_mean, in_slices, subset_mean, weighted_mean
-from topicscope.world.prior import MOST_SETS, DocumentPrior, Length, Proportions, checked_proportions, equal_sets
-from topicscope.world.topics import TopicModel, left_out, plain
+from topicscope.ground import InputError, Stream, expected, generator, number_only, refuse, section
+from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
+from topicscope.world.topics import TopicModel
 
+Proportions = Float[np.ndarray, "D T"]
 Evidence = Float[np.ndarray, "R words"]
-Concentration = Annotated[float, Field(ge=1e-6, le=1e6), number_only]  # below that a draw underflows
-Weights = Annotated[list[Concentration], Field(max_length=WIDEST)]
+Counts = Float[np.ndarray, "R T w"]
+Shares = Float[np.ndarray, "T w"]
+Means = Float[np.ndarray, "R T"]
+Support = tuple[Proportions, Float[np.ndarray, " K"]]
+Proposal = Callable[[np.random.Generator], tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]]
+"""Draws, and the log of prior over proposal at each of them."""
+
+MOST_SETS = 5000  # of topics that are listed for whoever asks for all of them
+MOST_NUMBERS = 10**7
+"""Sets x (words + topics) of a posterior that looks at all of them: 80 MB, some 10 s for 500 documents."""
+TOLERANCE = 1e-6  # to which proportions have to sum to 1
+ROUNDING = 1e-6  # to which moments have to be those of proportions
+MOST_SLACK = 1e-2  # beyond this no stated error excuses moments that no law has
+ROWS_AT_A_TIME = 500
+DRAWS = 500  # of each half, for each row
+PRIOR_DRAWS = 10_000  # of each half, where all rows share the draws of the prior
+AT_A_TIME, MOST_WEIGHTS = 200, 2 * 10**6  # rows, and rows times draws or proportions
 
 
-@section
-class Dirichlet(DocumentPrior):
-    """theta ~ Dirichlet(alpha) (Section 6.1).
-
-    Attributes:
-        kind: 'dirichlet', the name in configuration files.
-        alpha: One number for all topics, or a list with one number per topic.
-        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
-
-    Example:
-        >>> from topicscope import Dirichlet
-        >>> Dirichlet(alpha=[1.0, 3.0]).moments(topics=2).mean.tolist()
-        [0.25, 0.75]
-    """
-
-    _: KW_ONLY
-    kind: Literal["dirichlet"] = "dirichlet"
-    alpha: Annotated[Concentration | Weights, BeforeValidator(plain)] = 0.1
-    length: Length = (100, 150)
-
-    def check(self, topics: int) -> None:
-        if isinstance(self.alpha, list) and len(self.alpha) != topics:
-            raise InputError(f"documents.alpha has {len(self.alpha)} numbers; expected one number per topic ({topics})")
-
-    def weights(self, topics: int) -> Float[np.ndarray, " T"]:
-        """alpha of every topic."""
-        self.check(topics)
-        return np.full(topics, self.alpha)
-
-    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
-        return rng.dirichlet(self.weights(topics), size=count)
-
-    def moments(self, topics: int) -> Moments:
-        return moments.dirichlet(self.weights(topics))
-
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and from draws of a variational proposal for others."""
-        alpha = self.alpha if isinstance(self.alpha, float) else self.weights(topic_model.topics)
-        if not topic_model.disjoint:
-            return from_dirichlet(topic_model, evidence, a, e, self.weights(topic_model.topics))
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: dirichlet_mean(counts, q, alpha, a, e))
+def _increasing(length: Any) -> Any:
+    if isinstance(length, tuple) and length[0] > length[1]:
+        raise ValueError("a range ends before it begins")
+    return length
 
 
-@section
-class Fixed(DocumentPrior):
-    """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1).
-
-    Every set of tau topics has the same probability. With `weights`, the probability of a set is proportional to the
-    product of its topics' weights. Moments of this law, and posteriors of disjoint topics, are exact.
-
-    Attributes:
-        kind: 'fixed', the name in configuration files.
-        topics_per_document: tau, at most the number of topics.
-        weights: One positive number per topic; None: all equal.
-        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
-
-    Example:
-        >>> from topicscope import Fixed
-        >>> prior = Fixed(topics_per_document=2, length="infinite")
-        >>> prior.sample_proportions(3, 2, np.random.default_rng(0)).tolist()
-        [[0.0, 0.5, 0.5], [0.5, 0.5, 0.0]]
-        >>> len(prior.support(topics=4)[0])  # all sets of 2 out of 4 topics
-        6
-    """
-
-    _: KW_ONLY
-    kind: Literal["fixed"] = "fixed"
-    topics_per_document: Count = 3
-    weights: Annotated[Weights | None, BeforeValidator(plain), Field(exclude_if=left_out)] = None
-    length: Length = (100, 150)
-
-    def check(self, topics: int) -> None:
-        tau = self.topics_per_document
-        if tau > topics:
-            raise InputError(f"topics_per_document = {tau} is more than topics = {topics}; choose at most {topics}")
-        if self.weights is not None and len(self.weights) != topics:
-            raise InputError(
-                f"documents.weights has {len(self.weights)} numbers; expected one number per topic ({topics})"
-            )
-
-    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
-        self.check(topics)
-        tau = self.topics_per_document
-        if self.weights is not None:
-            return weighted_sets(np.array(self.weights), tau, count, rng) / tau
-        chosen = np.argpartition(rng.random((count, topics)), tau - 1, axis=1)[:, :tau]
-        proportions = np.zeros((count, topics))
-        np.put_along_axis(proportions, chosen, 1 / tau, axis=1)
-        return proportions
-
-    def moments(self, topics: int) -> Moments:
-        self.check(topics)
-        if self.weights is not None:
-            return moments.weighted_shares(np.array(self.weights), self.topics_per_document)
-        return moments.equal_shares(topics, self.topics_per_document)
-
-    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        found = equal_sets(topics, self.topics_per_document, most)
-        if found is None:
-            return None
-        sets, rows = found
-        weight = np.log(np.full(topics, 1.0) if self.weights is None else np.array(self.weights))[sets].sum(1)
-        weight = np.exp(weight - weight.max())
-        return rows, weight / weight.sum()
-
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and for others where there are few sets of topics."""
-        tau, weights = self.topics_per_document, self.weights
-        if not topic_model.disjoint:
-            return self.posterior_of_any(topic_model, evidence, a, e)
-        if weights is not None:
-            w = np.array(weights)
-            return in_slices(topic_model, evidence, e, lambda counts, q, e: weighted_mean(counts, q, w, tau, a, e))
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, tau, a, e))
-
-
-def weighted_sets(
-    weights: Float[np.ndarray, " T"], tau: int, count: int, rng: np.random.Generator
-) -> Float[np.ndarray, "D T"]:
-    """Sets of tau topics, 1 where a topic is in: one topic after another, given how many are still to come."""
-    topics, log_w = len(weights), np.log(weights)
-    chosen, left = np.zeros((count, topics)), np.full(count, tau)
-    # log e_n of the weights of the topics from t on
-    tails = np.array([[-np.inf] * (tau + 2)] * (topics + 1))
-    tails[:, 1] = 0  # n = 0; the place before it stands for n = -1
-    for t in reversed(range(topics)):
-        tails[t, 2:] = np.logaddexp(tails[t + 1, 2:], log_w[t] + tails[t + 1, 1:-1])
-    for t in range(topics):
-        with np.errstate(invalid="ignore"):
-            probability = np.exp(log_w[t] + tails[t + 1, left] - tails[t, left + 1])
-        inside = (rng.random(count) < probability) | (left == topics - t)  # rounding may leave no topic out
-        chosen[inside, t] = 1
-        left = left - inside
-    return chosen
-
-
-@section
-class Given(DocumentPrior):
-    """The rows of a matrix as proportions: document n has row n, and after the last row the first one follows.
-
-    Attributes:
-        kind: 'given', the name in configuration files.
-        proportions: One row per document and one column per topic; each row sums to 1. Or the path of such a file.
-        length: Words per document: a number, an inclusive range (low, high), or 'infinite'.
-
-    Example:
-        >>> from topicscope import Given
-        >>> prior = Given(proportions=[[1.0, 0.0], [0.5, 0.5]])
-        >>> prior.sample_proportions(2, 3, np.random.default_rng(0)).tolist()
-        [[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]]
-    """
-
-    _: KW_ONLY
-    kind: Literal["given"] = "given"
-    proportions: Annotated[Matrix | Text, BeforeValidator(plain)]
-    length: Length = (100, 150)
-
-    def check(self, topics: int) -> None:
-        self.rows(topics)
-
-    def rows(self, topics: int) -> Float[np.ndarray, "rows T"]:
-        """The matrix, checked."""
-        return checked_proportions(
-            matrix_of(self.proportions, "documents.proportions"), topics, "documents.proportions"
-        )
-
-    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
-        rows = self.rows(topics)
-        return rows[np.arange(count) % len(rows)]
-
-    def moments(self, topics: int) -> Moments:
-        return moments.of_rows(self.rows(topics))
-
-    def support(self, topics: int, most: int = MOST_SETS) -> tuple[Proportions, Float[np.ndarray, " K"]] | None:
-        rows = self.rows(topics)  # they are listed, however many
-        return rows, np.full(len(rows), 1 / len(rows))
-
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for all topics."""
-        return self.posterior_of_any(topic_model, evidence, a, e)
-
-
-KINDS: dict[str, type[DocumentPrior]] = {
-    "dirichlet": Dirichlet,
-    "fixed": Fixed,
-    "given": Given,
-    "groups": Groups,
-    "logistic-normal": LogisticNormal,
-}
-"""The priors by kind. A class that lacks a method is a type error here."""
-
-
-adapter_of = functools.cache(TypeAdapter[DocumentPrior])  # building one takes milliseconds
-
-
-def prior_of(settings: Any) -> Any:
-    """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
-
-    Without a kind it is dirichlet. Kind 'infinite' means kind 'fixed' with length 'infinite'. A prior passes as it is.
-    """
-    if isinstance(settings, DocumentPrior) and type(settings) not in KINDS.values():
-        raise ValueError(f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}")
-    if not isinstance(settings, Mapping):
-        return settings
-    named = settings.get("kind", "dirichlet")
-    fields = {str(key): value for key, value in settings.items()} | {"kind": named}
-    if named == "infinite":
-        length = fields.get("length", "infinite")
-        if length != "infinite":
-            raise ValueError(f"documents.length = {length!r}: kind infinite has no length; choose kind fixed for that")
-        fields |= {"kind": "fixed", "length": "infinite"}
-    if not isinstance(named, str) or fields["kind"] not in KINDS:
-        raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
-    _check_names(fields, fields["kind"], named)
-    return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
-
-
-def _check_names(fields: Collection[str], kind: str, named: str) -> None:
-    """Every field belongs to the kind, and none that it needs is missing."""
-    parameters = {kind: inspect.signature(prior).parameters for kind, prior in KINDS.items()}
-    own = parameters[kind]
-    for key in fields:
-        owners = [kind for kind, names in parameters.items() if key in names]
-        if not owners:
-            raise ValueError(f"unknown key 'documents.{key}'; {nearest(key, own)}")
-        if key not in own:
-            raise ValueError(
-                f"documents.{key} belongs to kind {' or '.join(owners)}, but the kind is {named}; "
-                f"set documents.kind to {owners[0]}, or leave documents.{key} out"
-            )
-    for name, parameter in own.items():
-        if parameter.default is parameter.empty and name not in fields:
-            raise ValueError(f"documents.{name} is missing; kind {named} needs it")
-
-
-Prior = Annotated[
-    Dirichlet | Fixed | Given | Groups | LogisticNormal, Field(discriminator="kind"), BeforeValidator(prior_of)
+LENGTHS = "a number of words from 1 to 10,000,000, an increasing range of them such as [100, 150], or 'infinite'"
+Words = Annotated[int, Field(ge=1, le=10**7), number_only]
+Length = Annotated[
+    Words | tuple[Words, Words] | Literal["infinite"],
+    AfterValidator(_increasing),
+    expected("documents.length", LENGTHS),
 ]
-"""Any prior, as a field of a configuration: built from flat settings by `prior_of`."""
+"""Words of a document: a number, an inclusive range, or 'infinite' (Assumption 1)."""
+
+
+@dataclass(frozen=True)
+class Moments:
+    """E[theta] and E[theta theta'] of a prior. All errors are 0 where they are exact.
+
+    Attributes:
+        mean: E[theta] (T).
+        second: E[theta theta'] (T x T).
+        error: Largest standard error of an entry of E[theta theta'].
+        mean_error: Largest standard error of an entry of E[theta]; None: as `error`.
+        norm_error: Error of E[theta theta'] in spectral norm, which bounds that of its eigenvalues; None: T times
+            `error`.
+        parts: Independent estimates of which these are the mean; what is made of them shows its error by their spread.
+
+    Example:
+        >>> Moments(np.array([0.5, 0.5]), np.eye(2) / 2, error=0.01).errors
+        (0.01, 0.01, 0.02)
+    """
+
+    mean: Float[np.ndarray, " T"]
+    second: Float[np.ndarray, "T T"]
+    error: float = 0.0
+    mean_error: float | None = None
+    norm_error: float | None = None
+    parts: tuple[Moments, ...] = ()
+
+    @property
+    def errors(self) -> tuple[float, float, float]:
+        """Of entries of E[theta theta'] and of E[theta], and of eigenvalues of E[theta theta']."""
+        mean = self.error if self.mean_error is None else self.mean_error
+        return self.error, mean, len(self.mean) * self.error if self.norm_error is None else self.norm_error
+
+
+def checked_moments(found: Moments, topics: int, name: str) -> Moments:
+    """Check that some law of proportions can have these moments.
+
+    E[theta] and E[theta theta'] are not negative, E[theta theta'] 1 = E[theta], whose sum is 1, and the covariance is
+    positive semidefinite; all up to rounding and the stated errors.
+
+    Args:
+        found: The moments.
+        topics: T, which gives the shapes.
+        name: What they are called in error messages.
+
+    Returns:
+        The moments as float arrays.
+
+    Raises:
+        InputError: No law has them.
+
+    Example:
+        >>> checked_moments(Moments([0.5, 0.5], [[0.5, 0], [0, 0.5]]), 2, "moments").second.tolist()
+        [[0.5, 0.0], [0.0, 0.5]]
+        >>> checked_moments(Moments([0.5, 0.6], [[0.5, 0], [0, 0.6]]), 2, "moments")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: moments: E[theta] sums to 1.1; ...
+    """
+    try:
+        mean, second = np.array(found.mean, dtype=float), np.array(found.second, dtype=float)
+        errors = tuple(map(float, found.errors))
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(f"{name}: expected Moments(mean, second, error) of numbers") from None
+    refuse(
+        (
+            mean.shape != (topics,) or second.shape != (topics, topics),
+            f"{name} have the shapes {mean.shape} and {second.shape}; expected ({topics},) and ({topics}, {topics})",
+        ),
+        (
+            not (np.isfinite(mean).all() and np.isfinite(second).all() and all(0 <= x < np.inf for x in errors)),
+            f"{name}: every entry must be a finite number, and the errors not negative",
+        ),
+    )
+    slack = min(ROUNDING + 10 * topics * max(errors[:2]), MOST_SLACK)
+    off = np.abs(second.sum(1) - mean)
+    row = int(off.argmax())
+    refuse(
+        (np.abs(second - second.T).max() > slack, f"{name}: E[theta theta'] must be symmetric"),
+        (
+            min(mean.min(), second.min()) < -slack,
+            f"{name}: E[theta] and E[theta theta'] must not be negative, as proportions are not",
+        ),
+        (
+            abs(mean.sum() - 1) > slack,
+            f"{name}: E[theta] sums to {mean.sum():.6g}; proportions sum to 1, so it must be 1",
+        ),
+        (
+            off[row] > slack,
+            f"{name}: row {row} of E[theta theta'] sums to {second[row].sum():.6g}, but E[theta] is {mean[row]:.6g} "
+            "there; proportions sum to 1, so the two must be equal",
+        ),
+    )
+    try:
+        np.linalg.cholesky(second - np.outer(mean, mean) + slack * np.eye(topics))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"{name}: no law has them; the covariance E[theta theta'] - E[theta] E[theta]' must be positive"
+        ) from None
+    parts = tuple(checked_moments(part, topics, f"{name}, a part of them") for part in found.parts)
+    return Moments(mean, second, errors[0], errors[1], errors[2], parts)
+
+
+def of_rows(rows: Float[np.ndarray, "D T"]) -> Moments:
+    """Every row as probable."""
+    return Moments(rows.mean(0), rows.T @ rows / len(rows))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """E[theta | words seen] for each row of evidence.
+
+    Attributes:
+        mean: Posterior means (R x T).
+        halves: Where they are estimates: two independent ones, of which `mean` is the mean. None: exact.
+        effective: Effective number of draws behind each row's estimate (R); None: exact.
+
+    Example:
+        >>> from topicscope.world import Fixed
+        >>> seen = np.array([[3.0, 0.0]])  # word 1 three times, word 2 never
+        >>> posterior = Fixed(topics_per_document=1).posterior(TopicModel(2, 1), seen, a=0.9, e=0.01)
+        >>> posterior.mean.round(6).tolist(), posterior.halves
+        ([[0.999999, 1e-06]], None)
+    """
+
+    mean: Means
+    halves: tuple[Means, Means] | None = None
+    effective: Float[np.ndarray, " R"] | None = None
+
+
+def in_slices(
+    topic_model: TopicModel,
+    evidence: Evidence,
+    e: float,
+    mean: Callable[[Counts, Shares, float], Means],
+) -> Posterior:
+    """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time. Topics are disjoint."""
+    counts, q = topic_model.by_topic(evidence), topic_model.by_topic(topic_model.word_in_topic[1:], fill=1.0)
+    if topic_model.uniform:  # only the counts of topics matter: the words of a topic become one
+        counts, q, e = counts.sum(2, keepdims=True), np.ones((topic_model.topics, 1)), e * topic_model.block_size
+    result = np.empty((len(counts), topic_model.topics))
+    order = np.argsort(counts.sum((1, 2)))  # similar lengths together, so that one contour serves a slice
+    for start in range(0, len(order), ROWS_AT_A_TIME):
+        rows = order[start : start + ROWS_AT_A_TIME]
+        result[rows] = mean(counts[rows], q, e)
+    return Posterior(result)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A number of a prior that the explorer's form asks for.
+
+    Attributes:
+        name: The field of the prior.
+        type: What its box may hold, such as `Probability`.
+        default: What the form begins with.
+        label: What the form calls it.
+        low: Left end of the slider.
+        high: Right end of the slider.
+        log: Whether the slider multiplies.
+        whole: Whether it is a whole number.
+
+    Example:
+        >>> from topicscope.world import Dirichlet
+        >>> [(number.name, number.low, number.high) for number in Dirichlet.FORM]
+        [('alpha', 0.001, 10)]
+    """
+
+    name: str
+    type: Any
+    default: float
+    label: str
+    low: float = 0
+    high: float = 1
+    log: bool = False
+    whole: bool = False
+
+
+class DocumentPrior(ABC):
+    """How topic proportions (theta) and lengths of documents are drawn: the base of all priors.
+
+    A new prior defines `check`, `sample_proportions`, `moments` and `posterior`; `sample` and the rest follow from
+    them.
+
+    Attributes:
+        length: Words per document: a number, an inclusive range (low, high), or 'infinite' (Assumption 1).
+
+    Example:
+        >>> from topicscope.world import Fixed, TopicModel
+        >>> prior = Fixed(topics_per_document=2, length=6)
+        >>> isinstance(prior, DocumentPrior), prior.moments(4).mean.tolist()
+        (True, [0.25, 0.25, 0.25, 0.25])
+        >>> prior.sample(TopicModel(4, 3), 5, np.random.default_rng(0)).words.shape
+        (5, 6)
+    """
+
+    kind: str  # its name in settings
+    length: Length
+    FORM: ClassVar[tuple[Asked, ...] | None] = None  # what the explorer's form asks for; None: it does not offer it
+
+    @abstractmethod
+    def check(self, topics: int) -> None:
+        """Raise InputError for what is wrong with this number of topics."""
+
+    @abstractmethod
+    def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
+        """Topic proportions of `count` documents."""
+
+    @abstractmethod
+    def moments(self, topics: int) -> Moments:
+        """E[theta] and E[theta theta'], exact or with their error."""
+
+    @abstractmethod
+    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """E[theta | counts of the words seen], where word w is seen with probability a (A theta)_w + e.
+
+        It is exact, or estimated from draws, and says which.
+        """
+
+    def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
+        """All proportions that there are and their probabilities, where they are few: `most` sets of topics."""
+        return None
+
+    def exact(self, topic_model: TopicModel) -> bool:
+        """Whether `posterior` is exact. A prior that leaves its posterior to `posterior_of_any` has its own `exact`."""
+        return topic_model.disjoint or self._small_support(topic_model) is not None
+
+    def _small_support(self, topic_model: TopicModel) -> Support | None:
+        """Where every row of evidence can be held against all proportions."""
+        return self.support(topic_model.topics, MOST_NUMBERS // (topic_model.words + topic_model.topics))
+
+    def posterior_of_any(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """For any topics: exact where the law is finite and small, else estimated from draws of the prior."""
+        finite = self._small_support(topic_model)
+        if finite is not None:
+            with np.errstate(divide="ignore"):
+                return Posterior(_means(topic_model, evidence, a, e, finite[0], np.log(finite[1]))[0])
+        draws = (generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2))
+        thetas = [self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng) for rng in draws]
+        (first, worth), (second, more) = (_means(topic_model, evidence, a, e, theta, 0.0) for theta in thetas)
+        return Posterior((first + second) / 2, (first, second), worth + more)
+
+    def sample(self, topic_model: TopicModel, count: int, rng: np.random.Generator) -> Documents | InfiniteDocuments:
+        """Draw `count` documents; the same generator state gives the same documents."""
+        proportions = self.sample_proportions(topic_model.topics, count, rng)
+        if isinstance(self.length, str):
+            return InfiniteDocuments(proportions)
+        low, high = self.length if isinstance(self.length, tuple) else (self.length, self.length)
+        lengths = rng.integers(low, high + 1, size=count)
+        words = sample_words(topic_model, proportions, high, rng)
+        words[np.arange(high) >= lengths[:, None]] = PADDING
+        return Documents(words, lengths, proportions)
+
+
+KINDS: dict[str, type[DocumentPrior]] = {}
+"""The priors by kind, in the order of the alphabet."""
+
+PriorClass = TypeVar("PriorClass", bound=type)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
+def prior(cls: PriorClass) -> PriorClass:
+    """Make a class of `DocumentPrior` a prior that settings, help and the explorer know by its `kind`.
+
+    Args:
+        cls: The class, with annotated fields, the first of them `kind`.
+
+    Returns:
+        The class, as a part of a configuration.
+
+    Example:
+        >>> from topicscope.world import PRIORS
+        >>> list(PRIORS)
+        ['dirichlet', 'fixed', 'given', 'groups', 'logistic-normal']
+    """
+    built: Any = section(cls)
+    if missing := sorted(built.__abstractmethods__):
+        raise TypeError(f"the prior {built.__name__} has no method {' and no method '.join(missing)}")
+    KINDS[built.kind] = built
+    for kind in sorted(KINDS):
+        KINDS[kind] = KINDS.pop(kind)
+    return built
+
+
+def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
+    """Rows inside the simplex, made to sum to 1 exactly; else InputError."""
+    try:
+        rows = np.array(theta, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected a matrix of numbers, one row per document") from None
+    if rows.ndim != 2 or rows.shape[1] != topics:
+        raise InputError(f"{name} has shape {rows.shape}; expected ({len(rows)}, {topics}): one column per topic")
+    sound = (rows >= 0).all() and np.allclose(rows.sum(1), 1, atol=TOLERANCE)
+    refuse((not sound, f"{name}: every row must be non-negative and sum to 1"))
+    return rows / rows.sum(1, keepdims=True)
+
+
+def from_proposals(
+    topic_model: TopicModel, evidence: Evidence, a: float, e: float, proposal_of: Callable[[int], Proposal]
+) -> Posterior:
+    halves, effective = np.empty((2, len(evidence), topic_model.topics)), np.zeros(len(evidence))
+    generators = [generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2)]
+    for row, counts in enumerate(evidence):
+        there = np.flatnonzero(counts)
+        words, proposal = topic_model.word_topics[there], proposal_of(row)
+        for half, rng in enumerate(generators):
+            theta, log_ratio = proposal(rng)
+            weight, worth = _weights((_log(a * theta @ words.T + e) @ counts[there] + log_ratio)[None])
+            halves[half, row] = weight[0] @ theta
+            effective[row] += worth[0]
+    return Posterior((halves[0] + halves[1]) / 2, (halves[0], halves[1]), effective)
+
+
+def _means(
+    topic_model: TopicModel,
+    evidence: Evidence,
+    a: float,
+    e: float,
+    rows: Proportions,
+    log_prior: float | Float[np.ndarray, " K"],
+) -> tuple[Means, Float[np.ndarray, " R"]]:
+    """Means over these rows of proportions, weighted by prior times likelihood; how many equal ones they are worth."""
+    seen = _log(a * topic_model.word_distribution(rows) + e)
+    mean, worth = np.empty((len(evidence), rows.shape[1])), np.empty(len(evidence))
+    at_a_time = min(AT_A_TIME, max(1, MOST_WEIGHTS // len(rows)))
+    for start in range(0, len(evidence), at_a_time):
+        part = slice(start, start + at_a_time)
+        weight, worth[part] = _weights(evidence[part] @ seen.T + log_prior)
+        mean[part] = weight @ rows
+    return mean, worth
+
+
+@np.errstate(divide="ignore")
+def _log(p: np.ndarray) -> np.ndarray:
+    return np.maximum(np.log(p), -1e300)
+
+
+def _weights(log_weight: Float[np.ndarray, "R n"]) -> tuple[Float[np.ndarray, "R n"], Float[np.ndarray, " R"]]:
+    """Weights that sum to 1, and how many equal ones they are worth."""
+    weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
+    weight /= weight.sum(1, keepdims=True)
+    return weight, 1 / (weight**2).sum(1)

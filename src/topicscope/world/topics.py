@@ -12,25 +12,27 @@ probability, words that several topics share, or any word-by-topic matrix.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import ArgsKwargs
 
-from topicscope.ground import LONGEST_LIST, Count, InputError, Matrix, Row, Text, number_only, section
-from topicscope.world.entries import Entries, entries_of_matrix, entries_of_topics, read_word_topics
-from topicscope.world.topic_checks import USUAL_SIZE, check
+from topicscope.ground import LONGEST_LIST, Count, InputError, Matrix, Row, Text, number_only, refuse, section
+from topicscope.world.matrices import matrix_of
 
 MASK = 0
 """The word that stands for a hidden one."""
 
+USUAL_SIZE = 10  # v of the paper's experiments
+MATRIX = "topic_model.matrix"
+ROUNDING = 1e-6  # by which given probabilities may miss their sum
+
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, which settings are made of."""
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -105,7 +107,6 @@ class TopicModel:
 
     @property
     def sizes(self) -> Int[np.ndarray, " T"]:
-        """Words of each topic, where no matrix is given."""
         return np.broadcast_to(np.asarray(self.words_per_topic), self.topics)
 
     def shared_of(self, size: int) -> int:
@@ -123,7 +124,6 @@ class TopicModel:
 
     @property
     def vocabulary(self) -> int:
-        """V: the words and [MASK]."""
         return self.words + 1
 
     @property
@@ -156,7 +156,8 @@ class TopicModel:
     def entries(self) -> Entries:
         """What is not zero in `word_topics`, topic by topic."""
         if self.matrix is not None:
-            return entries_of_matrix(self.word_topics)
+            topic, word = np.nonzero(self.word_topics.T)
+            return Entries(topic, word, self.word_topics[word, topic])
         common = (self.common_words or 0, self.common_share or 0.0)
         shared = np.array([self.shared_of(size) for size in self.sizes.tolist()])
         return entries_of_topics(self.sizes, shared, self.word_probabilities, self.zipf, *common)
@@ -243,3 +244,168 @@ class TopicModel:
         if not self.blocks:
             return proportions @ self.word_topics.T
         return (proportions[:, :, None] * self.word_given_topic).reshape(len(proportions), self.words)
+
+
+def check(model: TopicModel) -> None:
+    sizes = model.words_per_topic
+    described = {name: getattr(model, name) for name in ("word_probabilities", "zipf", "overlap", "common_words")}
+    others = [name for name, value in described.items() if value is not None]
+    others += ["words_per_topic"] if sizes != USUAL_SIZE else []
+    refuse(
+        (
+            model.matrix is not None and others,
+            f"topic_model.matrix says everything about the words; leave topic_model.{(others or [''])[0]} out",
+        ),
+        (
+            model.zipf is not None and model.word_probabilities is not None,
+            "topic_model.zipf and topic_model.word_probabilities both give the words of a topic their probability; "
+            "give one of them",
+        ),
+        (
+            (model.common_words is None) != (model.common_share is None),
+            "topic_model.common_words and topic_model.common_share belong together; give both or neither",
+        ),
+        (
+            isinstance(sizes, list) and len(sizes) != model.topics,
+            f"topic_model.words_per_topic has {np.size(sizes)} numbers, but there are {model.topics} topics; "
+            "give one number per topic",
+        ),
+        (model.overlap is not None and model.topics < 3, "topic_model.overlap needs at least 3 topics on its ring"),
+    )
+    columns = model.topics if model.matrix is None else model.word_topics.shape[1]
+    names = model.words if model.word_names is None else len(model.word_names)
+    refuse(
+        (
+            columns != model.topics,
+            f"topic_model.matrix has {columns} columns, but there are {model.topics} topics; "
+            "give one column per topic, or leave topic_model.topics out",
+        ),
+        (names != model.words, f"topic_model.word_names has {names} names; expected one per word ({model.words})"),
+    )
+    if model.overlap is not None:
+        check_overlap(model)
+    if model.word_probabilities is not None:
+        (check_each if isinstance(sizes, list) else check_probabilities)(model)
+
+
+def check_overlap(model: TopicModel) -> None:
+    """Topics have enough words to share with their neighbours."""
+    sizes = model.words_per_topic if isinstance(model.words_per_topic, list) else [model.words_per_topic]
+    shared = [model.shared_of(size) for size in sizes]
+    for t, size in enumerate(sizes):
+        refuse(
+            (
+                not shared[t] or shared[t] + shared[t - 1] > size,
+                f"topic_model.overlap = {model.overlap:g}: topic {t + 1} has too few words ({size}) to have "
+                f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
+                "each number has to be 1 or more, and both together no more than its words",
+            )
+        )
+
+
+def check_probabilities(model: TopicModel) -> None:
+    p = np.asarray(model.word_probabilities, dtype=float)
+    topics, v = model.topics, model.words_per_topic
+    if p.shape not in {(v,), (topics, v)}:
+        raise ValueError(f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})")
+    sound = (p > 0).all() and np.allclose(p.sum(-1), 1, atol=ROUNDING)
+    refuse((not sound, "word_probabilities must be positive and sum to 1 in each topic"))
+
+
+def check_each(model: TopicModel) -> None:
+    rows = [row if isinstance(row, list) else [] for row in model.word_probabilities or []]
+    refuse(
+        (
+            [len(row) for row in rows] != model.sizes.tolist(),
+            "word_probabilities: expected one list per topic, each as long as its words_per_topic",
+        ),
+        (
+            not all(min(row, default=1) > 0 and abs(sum(row) - 1) <= ROUNDING for row in rows),
+            "word_probabilities must be positive and sum to 1 in each topic",
+        ),
+    )
+
+
+class Entries(NamedTuple):
+    """Topic by topic; topics and words count from 0, without [MASK]."""
+
+    topic: Int[np.ndarray, " n"]
+    word: Int[np.ndarray, " n"]
+    probability: Float[np.ndarray, " n"]
+
+
+def read_word_topics(given: Sequence[Sequence[float]] | str) -> Float[np.ndarray, "words T"]:
+    """A matrix with one row per word and one column per topic, checked; columns are made to sum to 1 exactly."""
+    name = f"{MATRIX}: {given}" if isinstance(given, str) else MATRIX
+    return checked_word_topics(matrix_of(given, MATRIX), name)
+
+
+def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Float[np.ndarray, "words T"]:
+    """Check a word-by-topic matrix A.
+
+    Args:
+        matrix: One row per word, one column per topic.
+        name: What it is called in error messages.
+
+    Returns:
+        The matrix, its columns divided by their sums, so that they sum to 1 exactly.
+
+    Raises:
+        InputError: An entry is no probability, a column does not sum to 1, or a word is in no topic.
+
+    Example:
+        >>> checked_word_topics(np.array([[1.0, 0.0], [0.0, 1.0]]), "A").tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        >>> checked_word_topics(np.array([[0.5], [0.4]]), "A")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        topicscope.ground.errors.InputError: A: column 1 of 1 sums to 0.9; ...
+    """
+    if matrix.ndim != 2 or not matrix.size:
+        raise InputError(f"{name} has shape {matrix.shape}; expected one row per word and one column per topic")
+    for row, column in np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[:1]:
+        raise InputError(
+            f"{name}: row {row + 1}, column {column + 1} is {matrix[row, column]:g}; expected a probability"
+        )
+    totals = matrix.sum(0)
+    for column in np.flatnonzero(np.abs(totals - 1) > ROUNDING)[:1]:
+        raise InputError(
+            f"{name}: column {column + 1} of {matrix.shape[1]} sums to {totals[column]:.6g}; expected 1: "
+            "one row per word, one column per topic"
+        )
+    for word in np.flatnonzero((matrix == 0).all(1))[:1]:
+        raise InputError(f"{name}: word {word + 1} has probability 0 in every topic; leave its row out")
+    return matrix / totals
+
+
+def entries_of_topics(
+    sizes: Int[np.ndarray, " T"],
+    shared: Int[np.ndarray, " T"],
+    given: Sequence[float] | Sequence[Sequence[float]] | None,
+    zipf: float | None,
+    common_words: int,
+    common_share: float,
+) -> Entries:
+    """Of topics on a ring, each with `shared` words in common with the next, and of words that all have in common."""
+    topics, ring = len(sizes), int((sizes - shared).sum())
+    topic = np.repeat(np.arange(topics), sizes)
+    rank = np.arange(len(topic)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # place of a word in its topic, from 0
+    first = np.cumsum(sizes - shared) - (sizes - shared)
+    weight = np.ones(len(topic))
+    if zipf is not None:
+        weight = (rank + 1.0) ** -zipf
+    elif given is not None:
+        rows = given if isinstance(given[0], Sequence) else [given] * topics
+        weight = np.concatenate([np.asarray(row, dtype=float) for row in rows])
+    probability = (1 - common_share) * weight / np.bincount(topic, weight)[topic]
+    own = Entries(topic, (first[topic] + rank) % ring, probability)
+    if common_words == 0:
+        return own
+    weight = np.arange(1.0, common_words + 1) ** -(zipf or 0.0)
+    common = Entries(
+        np.repeat(np.arange(topics), common_words),
+        np.tile(ring + np.arange(common_words), topics),
+        np.tile(common_share * weight / weight.sum(), topics),
+    )
+    both = [np.concatenate(parts) for parts in zip(own, common, strict=True)]
+    order = np.argsort(both[0], kind="stable")
+    return Entries(*(part[order] for part in both))

@@ -2,17 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+import inspect
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import model_validator
+from pydantic import TypeAdapter, model_validator
+from pydantic_core import PydanticKnownError, core_schema
 
-from topicscope.ground import Config, section
+from topicscope.ground import Config, nearest, section
+from topicscope.world.dirichlet import Dirichlet
 from topicscope.world.masking import Masking
-from topicscope.world.prior import DocumentPrior, Length
-from topicscope.world.priors import Dirichlet, Prior
+from topicscope.world.priors import KINDS, DocumentPrior, Length
 from topicscope.world.topics import TopicModel
+
+adapter_of = functools.cache(TypeAdapter[DocumentPrior])  # building one takes milliseconds
+
+
+def prior_of(settings: Any) -> DocumentPrior:
+    """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
+
+    Without a kind it is dirichlet. Kind 'infinite' means kind 'fixed' with length 'infinite'. A prior passes as it is.
+    """
+    if isinstance(settings, DocumentPrior) and type(settings) not in KINDS.values():
+        raise ValueError(f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}")
+    if isinstance(settings, DocumentPrior):
+        return settings
+    if not isinstance(settings, Mapping):
+        raise PydanticKnownError("model_attributes_type")
+    named = settings.get("kind", "dirichlet")
+    fields = {str(key): value for key, value in settings.items()} | {"kind": named}
+    if named == "infinite":
+        length = fields.get("length", "infinite")
+        if length != "infinite":
+            raise ValueError(f"documents.length = {length!r}: kind infinite has no length; choose kind fixed for that")
+        fields |= {"kind": "fixed", "length": "infinite"}
+    if not isinstance(named, str) or fields["kind"] not in KINDS:
+        raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
+    _check_names(fields, fields["kind"], named)
+    return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
+
+
+def _check_names(fields: Collection[str], kind: str, named: str) -> None:
+    """Every field belongs to the kind, and none that it needs is missing."""
+    parameters = {kind: inspect.signature(prior).parameters for kind, prior in KINDS.items()}
+    own = parameters[kind]
+    for key in fields:
+        owners = [kind for kind, names in parameters.items() if key in names]
+        if not owners:
+            raise ValueError(f"unknown key 'documents.{key}'; {nearest(key, own)}")
+        if key not in own:
+            raise ValueError(
+                f"documents.{key} belongs to kind {' or '.join(owners)}, but the kind is {named}; "
+                f"set documents.kind to {owners[0]}, or leave documents.{key} out"
+            )
+    for name, parameter in own.items():
+        if parameter.default is parameter.empty and name not in fields:
+            raise ValueError(f"documents.{name} is missing; kind {named} needs it")
+
+
+def settings_of(prior: DocumentPrior) -> Any:
+    return adapter_of(type(prior)).dump_python(prior, mode="json")
+
+
+class AnyPrior:
+    """A prior in a configuration, as pydantic sees it: of any kind that is known when it is read."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+        written = core_schema.plain_serializer_function_ser_schema(settings_of)
+        return core_schema.no_info_plain_validator_function(prior_of, serialization=written)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {"oneOf": [adapter_of(kind).json_schema() for kind in KINDS.values()]}
+
+
+Prior = Annotated[DocumentPrior, AnyPrior]
+"""Any prior, as a field of a configuration: built from flat settings by `prior_of`."""
 
 
 @section
@@ -65,7 +133,6 @@ class World:
 
     @property
     def length(self) -> Length:
-        """Words of a document: a number, a range or 'infinite'."""
         return self.prior.length
 
     def endless(self) -> World:
