@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 os.environ |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -15,6 +16,7 @@ import torch
 import transformers
 import uvicorn
 
+from tests.calling import TINY, topicscope
 from topicscope import explorer, language, measure, pages, paper, pretraining, sweeps, theory, training
 from topicscope.cli import main, pretrain, reproduce, results, sweep, text, theory as theory_commands, train
 
@@ -31,3 +33,6 @@ LOADED = (
     *(starlette.applications.Starlette, uvicorn.Server, explorer.serve),
     pretraining.Loop if hasattr(pretraining, "Loop") else None,
 )
+
+with tempfile.TemporaryDirectory() as folder:  # forks find the compiled code, and what a command imports late
+    topicscope("train", *TINY, "--out", f"{folder}/run")

@@ -15,21 +15,19 @@ import numpy as np
 from topicscope.paper.small_start import WIDTH, contrasts
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
-    Course,
     Population,
-    TiedPopulation,
-    Weights,
+    Trajectory,
     escape_rate,
+    gaussian_start,
     gradient_flow,
     grouped_subsets,
     mask_first,
     score_force,
     subset_world,
     third_act_time,
-    tied_start,
 )
 from topicscope.theory.clocks import embedding_clock
-from topicscope.theory.third_act import SHOWS
+from topicscope.theory.growth import SHOWS
 from topicscope.world import Masking
 
 SMALL = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))
@@ -41,8 +39,8 @@ def third_act(world: FlowWorld, scale: float, seed: int) -> str:
     said = third_act_time(growth, width, scale)
     assert said is not None
 
-    def shows(course: Course) -> bool:
-        return float(np.linalg.norm(course.end.value[:, 1:] @ within)) >= SHOWS
+    def shows(course: Trajectory) -> bool:
+        return float(np.linalg.norm(course.end["value"][:, 1:] @ within)) >= SHOWS
 
     longest = 0.1 / escape_rate(growth, width)
     course = gradient_flow(world.population(), world.start(scale, seed), 2 * said, longest=longest, stop=shows)
@@ -57,9 +55,9 @@ def cross_entropy(world: FlowWorld, scale: float, seed: int) -> str:
     """|W_K| three times its start: measured, and from linear growth under the force along W_V's own flow."""
     population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
     start, width = world.start(scale, seed), world.width
-    alone = gradient_flow(population, Weights(start.value, 0 * start.key, 0 * start.query), 1000.0, keep=True)
+    alone = gradient_flow(population, start | {"key": 0 * start["key"], "query": 0 * start["query"]}, 1000.0, keep=True)
     documents = subset_world(world.T, world.v, grouped_subsets(world.T, world.tau))
-    key, query, before, crossed = start.key, start.query, 0.0, math.nan
+    key, query, before, crossed = start["key"], start["query"], 0.0, math.nan
     grid = np.arange(0.0, 1000.0, 2.0)
     place = np.searchsorted(alone.times, grid)
     norm = float(np.linalg.norm(key))
@@ -84,31 +82,29 @@ def cross_entropy(world: FlowWorld, scale: float, seed: int) -> str:
     )
 
 
-def between(course: Course, i: int, time: float) -> np.ndarray:
+def between(course: Trajectory, i: int, time: float) -> np.ndarray:
     """W_V at a time, by a straight line between two steps."""
     i = min(max(i, 1), len(course.times) - 1)
     while course.times[i - 1] > time:
         i -= 1
     share = (time - course.times[i - 1]) / (course.times[i] - course.times[i - 1])
-    return (1 - share) * course.states[i - 1].value + share * course.states[i].value
+    return (1 - share) * course.states[i - 1]["value"] + share * course.states[i]["value"]
 
 
 def adam_tied(scale: float, eps: float, seed: int, lr: float, steps: int = 5000) -> tuple[float, float]:
     """Half-way steps of the topic contrast and of the scores, full batches; NaN: not in so many steps."""
     world = FlowWorld(4, 3, 2)
-    population = TiedPopulation.of(world.topic_model, world.prior, Masking())
-    start = tied_start(world.width, WIDTH, world.width, scale, seed)
-    parts, quarter = list(start), world.growth().l_star / 4
-    mean, square = [np.zeros_like(part) for part in parts], [np.zeros_like(part) for part in parts]
+    population, quarter = world.population(), world.growth().l_star / 4
+    parts = gaussian_start(world.width, world.width, scale, seed, width=WIDTH)
+    mean, square = ({name: np.zeros_like(part) for name, part in parts.items()} for _ in range(2))
     value = key = math.nan
     for step in range(1, steps + 1):
-        gradient = population.gradient(Weights(*parts))[1]
-        for i, g in enumerate(gradient):
+        for i, g in population.gradient(parts)[1].items():
             mean[i] = 0.9 * mean[i] + 0.1 * g
             square[i] = 0.999 * square[i] + 0.001 * g**2
             root = np.sqrt(square[i] / (1 - 0.999**step))
             parts[i] = parts[i] - lr * mean[i] / (1 - 0.9**step) / (root + eps)
-        topic, score = contrasts(Weights(*parts))
+        topic, score = contrasts(parts)
         value = float(step) if math.isnan(value) and topic >= 0.5 else value
         key = float(step) if math.isnan(key) and score >= quarter else key
         if not math.isnan(value + key):

@@ -57,6 +57,7 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
         "metrics.jsonl",
         "mine.txt",
         "results.json",
+        "shown.safetensors",
         "weights.safetensors",
     }
     topicscope("train", *TINY, "--runs", "3", "--out", str(out), "--force", "--no-floors")
@@ -66,6 +67,7 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
         "results.json",
         "config.yaml",
         "metrics.jsonl",
+        "shown.safetensors",
         "weights.safetensors",
         "environment.json",
     ):

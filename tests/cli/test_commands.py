@@ -17,91 +17,42 @@ import numpy as np
 import pytest
 import yaml
 
-from tests.cli.test_consoles import Capture, cells
+from tests.calling import TINY, topicscope
+from tests.cli.test_consoles import cells
 from tests.paper import samples
 from topicscope import __version__, language, pages, pretraining, sweeps, training
 from topicscope.cli import consoles, main as entry, sweep, theory
-from topicscope.ground import EngineError, InputError, Interrupted
+from topicscope.ground import InputError
 from topicscope.paper import EXPERIMENTS, Context
 from topicscope.theory import Certificate
 
-Call = Callable[..., Any]
 
-
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Call:
-    """Run the command with these arguments; fails unless it ends with this exit code. What it printed."""
-
-    def run(*arguments: str, code: int = 0) -> Any:
-        monkeypatch.setattr(sys, "argv", ["topicscope", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            entry.main()
-        printed = capsys.readouterr()
-        assert stop.value.code == code, printed.err
-        return printed
-
-    return run
-
-
-def test_without_a_command_there_is_help_and_the_version(call: Call) -> None:
-    shown = call().out
+def test_without_a_command_there_is_help_and_the_version() -> None:
+    shown = topicscope().stdout
     assert "Usage: " in shown
-    assert shown == call("--help").out == call("-h").out
+    assert shown == topicscope("--help").stdout == topicscope("-h").stdout
     assert "--install-completion" in shown
     for name in ("The paper", "reproduce", "list", "theory", "timeline", "words", "pretrain", "sweep", "bench"):
         assert name in shown
-    assert call("--version").out == f"{__version__}\n"
-    assert call("--version", "nonsense").out == f"{__version__}\n"
-    wrong = call("nonsense", code=2)
-    assert (wrong.out, wrong.err) == ("", "topicscope: No such command 'nonsense' (see topicscope --help)\n")
+    assert topicscope("--version").stdout == f"{__version__}\n"
+    assert topicscope("--version", "nonsense").stdout == f"{__version__}\n"
+    wrong = topicscope("nonsense", code=2)
+    assert (wrong.stdout, wrong.stderr) == ("", "topicscope: No such command 'nonsense' (see topicscope --help)\n")
 
 
 @pytest.mark.parametrize("command", ["train --lr", "theory theorem2 --topics", "bench --device"])
-def test_an_option_without_its_value_names_the_help_of_its_command(call: Call, command: str) -> None:
+def test_an_option_without_its_value_names_the_help_of_its_command(command: str) -> None:
     *words, option = command.split()
     said = f"topicscope: Option '{option}' requires an argument (see topicscope {' '.join(words)} --help)\n"
-    assert call(*words, option, code=2).err == said
+    assert topicscope(*words, option, code=2).stderr == said
 
 
-INTERRUPTED = (
-    "topicscope: interrupted; to continue, run 'reproduce' or 'sweep' again, 'train' or 'pretrain' with --resume; "
-    "other commands start from the beginning\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("raised", "code", "said"),
-    [
-        (InputError("two\n  lines"), 2, "topicscope: two lines\n"),
-        (EngineError("workers died"), 1, "topicscope: workers died\n"),
-        (Interrupted("stopped: 3 of 4"), 130, "topicscope: stopped: 3 of 4\n"),
-        (KeyboardInterrupt(), 130, INTERRUPTED),
-        (FileNotFoundError(2, "No such file", "x.txt"), 1, "topicscope: No such file (x.txt)\n"),
-        (OSError("disk full"), 1, "topicscope: disk full\n"),
-    ],
-)
-def test_an_error_is_one_line_and_a_code(
-    call: Call, monkeypatch: pytest.MonkeyPatch, raised: Any, code: int, said: str
-) -> None:
-    def stopped(**_: Any) -> None:
-        raise raised
-
-    monkeypatch.setattr(entry, "application", lambda: stopped)
-    assert call(code=code).err == said
-
-
-def test_the_code_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_code_is_that_of_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for returned, code in ((0, 0), (1, 1), (None, 0), ("text", 0)):
         monkeypatch.setattr(entry, "application", lambda returned=returned: lambda **_: returned)
-        assert call(code=code).err == ""
+        assert topicscope(code=code).stderr == ""
     monkeypatch.setattr(entry, "application", lambda: lambda **_: 130)
-    assert call(code=130).err == INTERRUPTED
-
-    def memory(**_: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(entry, "application", lambda: memory)
-    assert "not enough memory" in call(code=2).err
+    assert "interrupted; to continue" in topicscope(code=130).stderr
 
     def gone(**_: Any) -> None:
         raise BrokenPipeError
@@ -109,52 +60,53 @@ def test_the_code_is_that_of_the_command(call: Call, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(entry, "application", lambda: gone)
     with (tmp_path / "pipe").open("w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
-        call()
+        with pytest.raises(SystemExit) as end:
+            entry.main()
+        assert end.value.code == 0
         pipe.write("lost")
     assert (tmp_path / "pipe").read_text() == ""
 
 
-TINY = ["--steps", "5", "--topics", "3", "--words-per-topic", "2", "--device", "cpu", "--batch-size", "4"]
-TINY += ["--set", "data.documents=20", "--set", "data.dev_documents=10"]
-
-
-def test_train_prints_saves_and_shows(call: Call, tmp_path: Path) -> None:
+def test_train_prints_saves_and_shows(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    printed = json.loads(call("train", *TINY, "--no-floors", "--json", "--out", str(one)).out)
+    printed = json.loads(topicscope("train", *TINY, "--no-floors", "--json", "--out", str(one)).stdout)
     assert printed == json.loads((one / "results.json").read_text())
     assert "floors" not in printed
-    said = call("train", *TINY, "--runs", "2", "--no-floors", "--uniform-attention", "--out", str(two)).out
+    said = topicscope("train", *TINY, "--runs", "2", "--no-floors", "--uniform-attention", "--out", str(two)).stdout
     assert cells(said)[0] == ["", "seed 0", "seed 1"]
     assert said.endswith(f"Written to {two}; 'topicscope report {two}' draws it.\n")
     config = yaml.safe_load((two / "run-001" / "config.yaml").read_text())
     assert (config["model"]["key"], config["model"]["query"], config["floors"]) == ("zero", "zero", False)
     assert yaml.safe_load((one / "config.yaml").read_text())["model"]["key"] != "zero"
-    again = json.loads(call("train", "--resume", "--out", str(two), "--json").out)
+    again = json.loads(topicscope("train", "--resume", "--out", str(two), "--json").stdout)
     assert [run["seed"] for run in again] == [0, 1]
-    entries = json.loads(call("show", str(one), str(two), "--json").out)
+    entries = json.loads(topicscope("show", str(one), str(two), "--json").stdout)
     assert [Path(entry["folder"]).name for entry in entries] == ["one", "run-000", "run-001"]
     assert entries[0]["results"] == printed
-    assert entries[0]["config"]["steps"] == 5
-    shown = call("show", str(one), str(two)).out
+    assert entries[0]["config"]["steps"] == 20
+    shown = topicscope("show", str(one), str(two)).stdout
     labels = [row[0] for row in cells(shown)]
     assert {"model.key", "seed"} < set(labels)
     assert "batch_size" not in labels  # the same in all
     assert f"{one} (train):" in shown
-    alone = call("show", str(one)).out
+    alone = topicscope("show", str(one)).stdout
     assert "(train):" not in alone
     assert "seed" not in [row[0] for row in cells(alone)]
-    assert "--resume takes all settings" in call("train", "--resume", "--out", str(one), "--steps", "6", code=2).err
+    assert (
+        "--resume takes all settings"
+        in topicscope("train", "--resume", "--out", str(one), "--steps", "6", code=2).stderr
+    )
 
 
-def test_a_diverging_run_is_said_once(call: Call) -> None:
-    said = call("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--steps", "40", code=1)
-    assert said.err.startswith("topicscope: ")
-    assert "diverged at step" in said.err
-    assert "diverged at step" not in said.out
-    assert "Written to" not in said.out
+def test_a_diverging_run_is_said_once() -> None:
+    said = topicscope("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--steps", "40", code=1)
+    assert said.stderr.startswith("topicscope: ")
+    assert "diverged at step" in said.stderr
+    assert "diverged at step" not in said.stdout
+    assert "Written to" not in said.stdout
 
 
-def test_options_of_train_are_settings(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_train_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def note(what: Any, out: Any, **given: Any) -> Any:
@@ -162,8 +114,8 @@ def test_options_of_train_are_settings(call: Call, monkeypatch: pytest.MonkeyPat
         raise InputError("enough")
 
     monkeypatch.setattr(training, "train", note)
-    call("train", "--snapshots", "[0, 10]", "--force", "--out", "x", "--prior", "fixed", code=2)
-    call("train", "--set", "seed=3", code=2)
+    topicscope("train", "--snapshots", "[0, 10]", "--force", "--out", "x", "--prior", "fixed", code=2)
+    topicscope("train", "--set", "seed=3", code=2)
     (first, out, given), (second, none, plain) = asked
     assert (first.snapshots, first.floors, first.documents.kind) == ([0, 10], True, "fixed")
     assert (out, given["resume"], given["force"]) == (Path("x"), False, True)
@@ -187,20 +139,20 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Context]:
 
 
 def test_reproduce_takes_the_folder_of_its_scale_and_seed(
-    call: Call, measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     drawn: list[Path] = []
     monkeypatch.setattr(consoles, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
     serial = ["figure6", "--engine", "serial", "--json"]
-    said = call("reproduce", *serial)
-    assert re.fullmatch(r"figure6: reproduced \(\d+ s\)\n", said.err)
-    assert [entry["id"] for entry in json.loads(said.out)["results"]] == ["figure6"]
-    call("reproduce", *serial, "--scale", "full")
-    call("reproduce", *serial, "--seed", "3")
-    call("reproduce", *serial, "--scale", "full", "--seed", "3")
+    said = topicscope("reproduce", *serial)
+    assert re.fullmatch(r"figure6: reproduced \(\d+ s\)\n", said.stderr)
+    assert [entry["id"] for entry in json.loads(said.stdout)["results"]] == ["figure6"]
+    topicscope("reproduce", *serial, "--scale", "full")
+    topicscope("reproduce", *serial, "--seed", "3")
+    topicscope("reproduce", *serial, "--scale", "full", "--seed", "3")
     Path("c.txt").write_text("some text")
-    call("reproduce", "table1", *serial[1:], "--model", "a", "--model", "b", "--corpus", "c.txt", "--out", "mine")
+    topicscope("reproduce", "table1", *serial[1:], "--model", "a", "--model", "b", "--corpus", "c.txt", "--out", "mine")
     assert [str(folder) for folder in drawn] == [
         *("runs/reproduce", "runs/reproduce-full", "runs/reproduce-seed-3", "runs/reproduce-full-seed-3", "mine")
     ]
@@ -208,26 +160,24 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
     assert measured[3:] == [Context("full", 3), Context(models=("a", "b"), corpus=("c.txt",))]
 
 
-def test_verdicts_are_printed(
-    call: Call, measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verdicts_are_printed(measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consoles, "draw_result", lambda *_: None)
-    shown = call("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).out
+    shown = topicscope("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).stdout
     lines = [line.split() for line in shown.splitlines()]
     assert lines[0] == ["id", "verdict", "number", "paper", "ours"]
     assert [line[:2] for line in lines[1:3]] == [["figure6", "reproduced*"], ["table1", "reproduced"]]
     assert shown.endswith(f"page: {tmp_path / 'out' / 'report.html'}\n")
     none = samples.BAD["figure6"]["no diagonal run"]
     monkeypatch.setitem(EXPERIMENTS, "figure6", replace(EXPERIMENTS["figure6"], measure=lambda _: none))
-    lost = call("reproduce", "figure6", "--engine", "serial", "--out", str(tmp_path / "lost"), code=1)
-    assert lost.err.endswith("not reproduced, although the reference runs reproduced it: figure6\n")
-    assert "not reproduced, although" not in lost.out
+    lost = topicscope("reproduce", "figure6", "--engine", "serial", "--out", str(tmp_path / "lost"), code=1)
+    assert lost.stderr.endswith("not reproduced, although the reference runs reproduced it: figure6\n")
+    assert "not reproduced, although" not in lost.stdout
 
 
-def test_the_list_has_every_experiment(call: Call) -> None:
-    shown = call("list").out
+def test_the_list_has_every_experiment() -> None:
+    shown = topicscope("list").stdout
     assert [row[0] for row in cells(shown) if row[0]] == ["id", *EXPERIMENTS]
-    listed = json.loads(call("list", "--json").out)
+    listed = json.loads(topicscope("list", "--json").stdout)
     assert listed[1] == {name: getattr(EXPERIMENTS["figure2"], name) for name in ("id", "claim", "rule", "seconds")}
 
 
@@ -244,7 +194,7 @@ def grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "small.yaml")
 
 
-def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_sweep_would_cost(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def cost(_: Any, missing: set[str], progress: Any) -> sweeps.Estimate:
@@ -255,7 +205,7 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     monkeypatch.setattr("os.cpu_count", lambda: 2)
 
     def found(*more: str) -> Any:
-        return json.loads(call("sweep", grid, "--dry-run", "--json", *more).out)
+        return json.loads(topicscope("sweep", grid, "--dry-run", "--json", *more).stdout)
 
     assert found() == {
         "points": 6,
@@ -270,51 +220,54 @@ def test_what_a_sweep_would_cost(call: Call, grid: str, monkeypatch: pytest.Monk
     assert found("--engine", "serial")["side_by_side"] == 1
     assert found("--workers", "1")["seconds"] == 600.0
     assert found("--workers", "7")["side_by_side"] == 3  # no more than there are packs
-    said = " ".join(call("sweep", grid, "--dry-run").out.split())
+    said = " ".join(topicscope("sweep", grid, "--dry-run").stdout.split())
     assert said == (
         "6 points of 'train' (optimizer.lr: 2, seed: 3); 6 still to do, in 3 packs (points that run together) "
         "about 5 min on 2 processes of the engine local (10 min of one core), not counting start-up; "
         "6.02 MB in runs/sweep-small"
     )
-    assert "about 10 min in this process (10 min" in call("sweep", grid, "--dry-run", "--engine", "serial").out
+    assert "about 10 min in this process (10 min" in topicscope("sweep", grid, "--dry-run", "--engine", "serial").stdout
     (Path(grid).parent / "alone.yaml").write_text(yaml.safe_dump({"base": GRID["base"]}))
-    assert "alone.yaml: it has no axes, so it is a single run" in call("sweep", "alone.yaml", "--dry-run", code=2).err
+    assert (
+        "alone.yaml: it has no axes, so it is a single run"
+        in topicscope("sweep", "alone.yaml", "--dry-run", code=2).stderr
+    )
     assert asked == [6] * 6
 
     def refused(*_: Any) -> None:
         raise InputError("a point is bad")
 
     monkeypatch.setattr(sweeps, "estimate", refused)
-    assert "6 still to do; no estimate, since a point is bad" in call("sweep", grid, "--dry-run", code=2).err
+    assert "6 still to do; no estimate, since a point is bad" in topicscope("sweep", grid, "--dry-run", code=2).stderr
 
 
-def test_the_device_of_a_sweep(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_device_of_a_sweep(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is checked before anything runs; an axis of devices leaves no choice; a GPU has one process."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     for device in ("cuda", "abacus"):
-        assert f"device {device!r}" in call("sweep", grid, "--device", device, code=2).err
-    assert "choose cpu or cuda" in call("sweep", grid, "--device", "auto", "--engine", "ray", code=2).err
+        assert f"device {device!r}" in topicscope("sweep", grid, "--device", device, code=2).stderr
+    assert "choose cpu or cuda" in topicscope("sweep", grid, "--device", "auto", "--engine", "ray", code=2).stderr
     (Path(grid).parent / "both.yaml").write_text(yaml.safe_dump({**GRID, "axes": {"device": ["cpu", "cuda"]}}))
-    assert "device is one of the axes" in call("sweep", "both.yaml", "--device", "cpu", code=2).err
-    assert "no usable GPU here" in call("sweep", "both.yaml", code=2).err
+    assert "device is one of the axes" in topicscope("sweep", "both.yaml", "--device", "cpu", code=2).stderr
+    assert "no usable GPU here" in topicscope("sweep", "both.yaml", code=2).stderr
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr(sweeps, "estimate", lambda *_: sweeps.Estimate(4, 600.0, 0))
-    found = json.loads(call("sweep", grid, "--dry-run", "--json", "--device", "cuda").out)
+    found = json.loads(topicscope("sweep", grid, "--dry-run", "--json", "--device", "cuda").stdout)
     assert (found["missing"], found["side_by_side"]) == (6, 1)
 
 
-def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sweep_goes_on_unless_it_is_told_not_to(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     serial, out = ["sweep", grid, "--engine", "serial"], Path("runs/sweep-small")
-    shown = call(*serial).out
+    shown = topicscope(*serial).stdout
     assert "Points: 6 done, 0 failed" in shown
     assert f"table: {out / 'points.csv'}; page: {out / 'report.html'}" in shown
     assert "topicscope sweep" in (out / "report.html").read_text()
-    left = json.loads(call(*serial, "--dry-run", "--json").out)
+    left = json.loads(topicscope(*serial, "--dry-run", "--json").stdout)
     assert (left["missing"], left["bytes"], left["side_by_side"]) == (0, 0, 1)
-    printed = json.loads(call(*serial, "--json").out)
+    printed = json.loads(topicscope(*serial, "--json").stdout)
     assert (printed["folder"], printed["counts"]) == (str(out), {"done": 6, "failed": 0, "missing": 0})
     assert len(printed["rows"]) == 6
-    assert "runs/sweep-small" in call(*serial, "--no-resume", code=2).err
+    assert "runs/sweep-small" in topicscope(*serial, "--no-resume", code=2).stderr
     asked: list[Any] = []
 
     def swept(*_: Any, **given: Any) -> None:
@@ -322,20 +275,20 @@ def test_a_sweep_goes_on_unless_it_is_told_not_to(call: Call, grid: str, monkeyp
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sweeps, "sweep", swept)
-    stopped = call(*serial, "--retry-failed", code=130).err
+    stopped = topicscope(*serial, "--retry-failed", code=130).stderr
     assert "stopped: 6 of 6 points are done and kept in runs/sweep-small; to continue: topicscope sweep" in stopped
-    call(*serial, "--force", code=130)
+    topicscope(*serial, "--force", code=130)
     assert [(one["resume"], one["force"], one["retry_failed"]) for one in asked] == [
         (True, False, True),
         (False, True, False),
     ]
 
 
-def test_points_that_fail_are_an_error(call: Call, grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_points_that_fail_are_an_error(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list)
     monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: result)
     monkeypatch.setattr(sweep, "write", lambda _: None)
-    call("sweep", grid, "--engine", "serial", code=1)
+    topicscope("sweep", grid, "--engine", "serial", code=1)
 
 
 @pytest.fixture
@@ -374,33 +327,31 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return given
 
 
-def test_options_of_probe_are_settings(call: Call, asked: list[Any]) -> None:
+def test_options_of_probe_are_settings(asked: list[Any]) -> None:
     both = ["--threshold", "0.1", "--threshold", "0.2", "--topics-per-word", "both", "--no-random", "--set", "seed=4"]
-    call("probe", "a", "b", "--corpus", "c.txt", *both, "--out", "x", "--json")
+    topicscope("probe", "a", "b", "--corpus", "c.txt", *both, "--out", "x", "--json")
     (name, settings, out), finished = asked
     assert (name, tuple(settings.models), tuple(settings.corpus), out) == ("probe", ("a", "b"), ("c.txt",), Path("x"))
     assert (list(settings.thresholds), list(settings.topics_per_word)) == ([0.1, 0.2], ["one", "many"])
     assert (settings.random, settings.matched, settings.seed) == (False, True, 4)
     assert finished == (["verdict_table", "ratio_table", "9 heads, 5", "cooccurrence_table"], Path("x"), True)
     asked.clear()
-    call("probe", "a", "--corpus", "c.txt", "--topics-per-word", "many")
+    topicscope("probe", "a", "--corpus", "c.txt", "--topics-per-word", "many")
     settings = asked[0][1]
     assert list(settings.topics_per_word) == ["many"]
     assert len(settings.thresholds) == 3  # the usual ones
     assert asked[1][1:] == (None, False)
-    assert "use: topicscope timeline" in call("probe", "--checkpoints", "x", "--corpus", "c.txt", code=2).err
-    assert "--checkpoints" not in call("probe", "--help").out
-    assert "--threshold" in call("timeline", "--help").out
-    assert "--shuffles" not in call("timeline", "--help").out
-    assert "engine 'cloud'" in call("probe", "a", "--corpus", "c.txt", "--engine", "cloud", code=2).err
+    assert "use: topicscope timeline" in topicscope("probe", "--checkpoints", "x", "--corpus", "c.txt", code=2).stderr
+    assert "--checkpoints" not in topicscope("probe", "--help").stdout
+    assert "--threshold" in topicscope("timeline", "--help").stdout
+    assert "--shuffles" not in topicscope("timeline", "--help").stdout
+    assert "engine 'cloud'" in topicscope("probe", "a", "--corpus", "c.txt", "--engine", "cloud", code=2).stderr
 
 
-def test_options_of_topics_timeline_and_words_are_settings(
-    call: Call, asked: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call("topics", "c.txt", "--tokenizer", "t", "--topics", "7")
-    call("timeline", "run", "--corpus", "c.txt", "--threshold", "0.3")
-    call("words", "m", "frog", "toad", "/", "/", "mozart", "haydn", "--embedding", "layer", "--json")
+def test_options_of_topics_timeline_and_words_are_settings(asked: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    topicscope("topics", "c.txt", "--tokenizer", "t", "--topics", "7")
+    topicscope("timeline", "run", "--corpus", "c.txt", "--threshold", "0.3")
+    topicscope("words", "m", "frog", "toad", "/", "/", "mozart", "haydn", "--embedding", "layer", "--json")
     (_, topics, _), topic_tables, (_, timeline, _), moments, (_, words, _), word_tables = asked
     assert (tuple(topics.corpus), topics.tokenizer, topics.topics) == (("c.txt",), "t", (7,))
     assert (tuple(timeline.snapshots), timeline.threshold) == (("run",), 0.3)
@@ -413,11 +364,13 @@ def test_options_of_topics_timeline_and_words_are_settings(
     sandbox: list[Any] = []
     monkeypatch.setattr(training, "is_sandbox", lambda name: name == "sand")
     monkeypatch.setattr(training, "sandbox_timeline", lambda *given, **more: sandbox.append((given, more)))
-    call("timeline", "sand", "--out", "x", "--bootstrap", "20", "--seed", "5")
+    topicscope("timeline", "sand", "--out", "x", "--bootstrap", "20", "--seed", "5")
     assert sandbox == [(("sand", Path("x")), {"bootstrap": 20, "seed": 5})]
-    assert "give it alone" in call("timeline", "run", "sand", "--corpus", "c.txt", code=2).err
+    assert "give it alone" in topicscope("timeline", "run", "sand", "--corpus", "c.txt", code=2).stderr
     for more in (["--corpus", "c.txt"], ["--topics-from", "t"], ["--engine", "local"], ["--device", "cpu"]):
-        assert "leave out --corpus, --topics and all other options" in call("timeline", "sand", *more, code=2).err
+        assert (
+            "leave out --corpus, --topics and all other options" in topicscope("timeline", "sand", *more, code=2).stderr
+        )
 
 
 class Results(list[Any]):
@@ -437,7 +390,7 @@ def pretrained(status: str = "done", loss: float = 1.5) -> Any:
     return SimpleNamespace(results=numbers, status=status, folder="home", summary=lambda: ["Done."], sections=list)
 
 
-def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_options_of_pretrain_are_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
     result: list[Any] = [pretrained()]
 
@@ -450,38 +403,43 @@ def test_options_of_pretrain_are_settings(call: Call, monkeypatch: pytest.Monkey
     monkeypatch.setattr("topicscope.pages.write_report", lambda *given: drawn.append(given))
     out = tmp_path / "out"
     plain = ["pretrain", "--corpus", "c.txt"]
-    said = call(*plain, "--init-scale", "[0.1, 0.2]", "--layers", "2", "--dropout", "usual", "--set", "steps=9").out
+    said = topicscope(
+        *plain, "--init-scale", "[0.1, 0.2]", "--layers", "2", "--dropout", "usual", "--set", "steps=9"
+    ).stdout
     assert said == "Done.\n--out DIR keeps the model, its snapshots, metrics and a page\n"
     config, where, given = asked.pop()
     assert (config.model.init_scale, config.model.dropout, config.steps) == ([0.1, 0.2], "usual", 9)
     assert (config.bf16, where, drawn) == (False, None, [])
     assert (given["resume"], given["force"], given["device"]) == (False, False, None)
-    said = call(*plain, "--out", str(out), "--force").out
+    said = topicscope(*plain, "--out", str(out), "--force").stdout
     assert f"page: {out / 'report.html'}; probe it with: topicscope probe home/model --corpus ..." in said
     assert drawn.pop()[:3] == (out, "topicscope pretrain: out", "Done.")
     assert asked.pop()[2]["force"] is True
-    assert json.loads(call(*plain, "--json").out) == {"loss": 1.5}
+    assert json.loads(topicscope(*plain, "--json").stdout) == {"loss": 1.5}
     result[0] = Results([pretrained(), pretrained(loss=2.5)])
-    assert json.loads(call(*plain, "--json", "--runs", "2", "--device", "cpu").out) == [{"loss": 1.5}, {"loss": 2.5}]
+    assert json.loads(topicscope(*plain, "--json", "--runs", "2", "--device", "cpu").stdout) == [
+        {"loss": 1.5},
+        {"loss": 2.5},
+    ]
     configs, _, given = asked.pop()
     assert [(one.seed, one.device) for one in configs] == [(0, "cpu"), (1, "cpu")]
-    assert call(*plain, "--runs", "2").out.startswith("All done.\n")
+    assert topicscope(*plain, "--runs", "2").stdout.startswith("All done.\n")
     result[0] = pretrained("diverged")
-    call(*plain, code=1)
-    wrong = call(*plain, "--tokenizer", "t", "--train-tokenizer", "bpe", code=2).err
+    topicscope(*plain, code=1)
+    wrong = topicscope(*plain, "--tokenizer", "t", "--train-tokenizer", "bpe", code=2).stderr
     assert "--tokenizer and --train-tokenizer are both given" in wrong
-    call(*plain, "--tokenizer", "t", code=1)
+    topicscope(*plain, "--tokenizer", "t", code=1)
     assert asked[-1][0].tokenizer.existing is not None
-    call(*plain, "--train-tokenizer", "bpe", code=1)
+    topicscope(*plain, "--train-tokenizer", "bpe", code=1)
     assert asked[-1][0].tokenizer.train == "bpe"
-    call(*plain, "--held-out", "0.25", code=1)
+    topicscope(*plain, "--held-out", "0.25", code=1)
     assert (asked[-1][0].held_out.share, asked[-2][0].held_out.share) == (0.25, 0.02)
-    assert "--resume takes all settings but --device" in call(*plain, "--resume", "--out", str(out), code=2).err
+    assert (
+        "--resume takes all settings but --device" in topicscope(*plain, "--resume", "--out", str(out), code=2).stderr
+    )
 
 
-def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(pretraining, "stored_configs", lambda _: "stored")
 
@@ -491,13 +449,13 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(
 
     monkeypatch.setattr(pretraining, "pretrain", note)
     monkeypatch.setattr("topicscope.pages.write_report", lambda *_: None)
-    call("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
+    topicscope("pretrain", "--resume", "--out", str(tmp_path), "--device", "cpu")
     (configs, _), more = asked.pop()
     assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")
     monkeypatch.setattr(pretraining, "is_main", lambda: False)
     monkeypatch.setattr("topicscope.cli.pretrain.progress_shown", lambda: nullcontext("shown"))
-    quiet = call("pretrain", "--corpus", "c.txt")
-    assert (quiet.out, quiet.err) == ("", "")
+    quiet = topicscope("pretrain", "--corpus", "c.txt")
+    assert (quiet.stdout, quiet.stderr) == ("", "")
     assert asked.pop()[1]["progress"] != "shown"
 
 
@@ -517,9 +475,9 @@ def certificates() -> list[Certificate]:
     ]
 
 
-def test_certificates_one_row_per_claim(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates_one_row_per_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(theory, "all_certificates", lambda _: certificates())
-    shown = call("theory", "verify", code=1).out
+    shown = topicscope("theory", "verify", code=1).stdout
     assert cells(shown) == [
         ["claim", "cases", "error", "tolerance", "holds"],
         ["holds", "2", "2e-09", "1e-06", "yes"],
@@ -533,32 +491,34 @@ def test_certificates_one_row_per_claim(call: Call, monkeypatch: pytest.MonkeyPa
         "- open, T=3 p_m=0.5 other=1: strained here",
         "- grows, T=3 p_m=0.5 other=1: exponent 2",
     ]
-    printed = json.loads(call("theory", "verify", "--json", code=1).out)
+    printed = json.loads(topicscope("theory", "verify", "--json", code=1).stdout)
     assert (printed["failed"], len(printed["certificates"])) == (1, 10)
     monkeypatch.setattr(theory, "all_certificates", lambda _: certificates()[:2])
-    assert json.loads(call("theory", "verify", "--json").out)["failed"] == 0
+    assert json.loads(topicscope("theory", "verify", "--json").stdout)["failed"] == 0
 
 
-def test_theorems_are_drawn_where_they_are_small(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_theorems_are_drawn_where_they_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
     flags = ["theory", "theorem2", "--topics", "3", "--words-per-topic", "2"]
-    small = call(*flags).out
+    small = topicscope(*flags).stdout
     assert "█" in small
     monkeypatch.setattr(theory, "DRAWN", 7)
-    assert call(*flags).out == small
+    assert topicscope(*flags).stdout == small
     monkeypatch.setattr(theory, "DRAWN", 6)
-    assert "█" not in call(*flags).out
-    assert "topics_per_document" not in json.loads(call(*flags, "--json").out)["settings"]
-    shown = call("theory", "theorem3", "--topics", "4", "--words-per-topic", "3", "--topics-per-document", "2").out
+    assert "█" not in topicscope(*flags).stdout
+    assert "topics_per_document" not in json.loads(topicscope(*flags, "--json").stdout)["settings"]
+    shown = topicscope(
+        "theory", "theorem3", "--topics", "4", "--words-per-topic", "3", "--topics-per-document", "2"
+    ).stdout
     assert [row[0] for row in cells(shown)] == ["", "uniform attention", "best attention"]
     assert cells(shown)[1][1:4] == ["1", "1", "1"]
-    numbers = json.loads(call("theory", "theorem5", "--topics-per-document", "2", "--json").out)
+    numbers = json.loads(topicscope("theory", "theorem5", "--topics-per-document", "2", "--json").stdout)
     assert numbers["minimum"]["beta"] > numbers["minimum"]["alpha"]
 
 
-def test_the_landscape_is_drawn_with_the_lowest_loss_full(call: Call, tmp_path: Path) -> None:
+def test_the_landscape_is_drawn_with_the_lowest_loss_full(tmp_path: Path) -> None:
     out = tmp_path / "out"
     flags = ["theory", "landscape", "--topics", "4", "--words-per-topic", "3", "--topics-per-document", "2"]
-    shown = call(*flags, "--out", str(out)).out
+    shown = topicscope(*flags, "--out", str(out)).stdout
     assert f"written to {out}: landscape.png, .svg, .npz, .csv, results.json" in shown
     assert {"landscape.png", "landscape.svg", "landscape.csv"} < {path.name for path in out.iterdir()}
     loss = np.load(out / "landscape.npz")["loss"]
@@ -567,7 +527,7 @@ def test_the_landscape_is_drawn_with_the_lowest_loss_full(call: Call, tmp_path: 
     ends = np.cumsum([len(part) for part in np.array_split(np.arange(110), 24)])
     place = [int(np.searchsorted(ends, index, side="right")) for index in (row, column)]
     assert picture[place[0]][2 + 2 * place[1]] == "█"
-    assert "written to" not in call(*flags).out
-    assert "not empty" in call(*flags, "--out", str(out), code=2).err
-    forced = json.loads(call(*flags, "--out", str(out), "--force", "--json").out)
+    assert "written to" not in topicscope(*flags).stdout
+    assert "not empty" in topicscope(*flags, "--out", str(out), code=2).stderr
+    forced = json.loads(topicscope(*flags, "--out", str(out), "--force", "--json").stdout)
     assert forced == json.loads((out / "results.json").read_text())

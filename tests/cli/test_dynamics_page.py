@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from tests.calling import topicscope
 from topicscope import theory
 from topicscope.laws import predicted_norms
 from topicscope.paper import EXPERIMENTS
@@ -23,28 +23,28 @@ COMMANDS = re.findall(r"^    (topicscope theory .*)$", PAGE.replace("\\\n", " ")
 THEORY = [shlex.split(line, comments=True)[1:] for line in COMMANDS]
 
 
-def example(call: Call) -> dict[str, Any]:  # noqa: F811
-    return json.loads(call(*THEORY[-1], "--json").out)
+def example() -> dict[str, Any]:
+    return json.loads(topicscope(*THEORY[-1], "--json").stdout)
 
 
-def test_its_commands_run(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # one draws a picture
     assert len(THEORY) == 3
     for arguments in THEORY:
-        assert "half_time" in call(*arguments).out
+        assert "half_time" in topicscope(*arguments).stdout
 
 
-def test_the_table_of_the_worked_example_is_what_the_command_gives(call: Call) -> None:  # noqa: F811
-    found = example(call)
+def test_the_table_of_the_worked_example_is_what_the_command_gives() -> None:
+    found = example()
     cells = re.findall(r"^\| `(value|attention|steps)\.(\w+)` \| ([-+.e\d]+) \|$", PAGE, re.M)
     assert len(cells) == 14
     for stage, name, printed in cells:
         assert f"{found[stage][name]:.6g}" == printed, (stage, name)
 
 
-def test_the_steps_by_hand_lead_to_the_same_numbers(call: Call) -> None:  # noqa: F811
+def test_the_steps_by_hand_lead_to_the_same_numbers() -> None:
     """Every number of the numbered list, from the sentence that has it."""
-    found, text = example(call), " ".join(PAGE.split())
+    found, text = example(), " ".join(PAGE.split())
     lam, sigma = found["value"]["rate"] / 2, found["attention"]["sigma"]
     for sentence in (
         f"k = 1 - .9 x .15 = {Masking().k:.3g}".replace("0.", "."),

@@ -28,6 +28,8 @@ RESUMES = "'train' or 'pretrain' with --resume"
         (KeyboardInterrupt(), 130, RESUMES),
         (Interrupted("3 of 5 points are done"), 130, "topicscope: 3 of 5 points are done"),
         (MemoryError(), 2, "not enough memory"),
+        (FileNotFoundError(2, "No such file", "x.txt"), 1, "topicscope: No such file (x.txt)"),
+        (OSError("disk full"), 1, "topicscope: disk full"),
         (
             OSError(errno.ENOSPC, "No space left on device", "runs/x/results.json"),
             1,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from tests.calling import topicscope
 from tests.language.test_topic_fits import fitted
 from tests.sealed import rewrite
 from topicscope.ground import file_digest, read_tensors, write_tensors
@@ -35,31 +35,30 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(
-    call: Call,  # noqa: F811
     folder: Path,
     tmp_path: Path,
 ) -> None:
     run = tmp_path / "run"
-    out = call("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).out
+    out = topicscope("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).stdout
     assert "6 of 12 words" in " ".join(out.split())
-    theory = json.loads(call("theory", "optimum", "--world-from", str(folder), "--words", "6", "--json").out)
+    theory = json.loads(topicscope("theory", "optimum", "--world-from", str(folder), "--words", "6", "--json").stdout)
     assert np.shape(theory["matrix"]) == (7, 7)
     shutil.rmtree(folder)
-    compared = json.loads(call("theory", "optimum", "--matrix", str(run), "--json").out)
+    compared = json.loads(topicscope("theory", "optimum", "--matrix", str(run), "--json").stdout)
     assert compared["loss"] == pytest.approx(theory["loss"], abs=1e-12)
     assert set(compared["distances"]) == {"optimum", "theorem2", "limit", "own_documents"}
-    assert "dev loss" in call("show", str(run)).out
+    assert "dev loss" in topicscope("show", str(run)).stdout
     again = tmp_path / "again"
-    call("train", "--config", str(run / "config.yaml"), "--out", str(again))
+    topicscope("train", "--config", str(run / "config.yaml"), "--out", str(again))
     assert (again / "results.json").read_bytes() == (run / "results.json").read_bytes()
-    call("train", "--resume", "--out", str(again))
+    topicscope("train", "--resume", "--out", str(again))
 
 
-def test_the_page_has_the_words_as_text(call: Call, tmp_path: Path) -> None:  # noqa: F811
+def test_the_page_has_the_words_as_text(tmp_path: Path) -> None:
     topics = fitted()
     named = replace(topics, words=("<b>x</b>", "$a$", *topics.words[2:]))
     run = tmp_path / "run"
-    call(
+    topicscope(
         "train",
         "--world-from",
         str(named.save(tmp_path / "topics")),
@@ -70,17 +69,17 @@ def test_the_page_has_the_words_as_text(call: Call, tmp_path: Path) -> None:  # 
         "--out",
         str(run),
     )
-    call("report", str(run))
+    topicscope("report", str(run))
     page = (run / "report.html").read_text()
     assert "<b>x" not in page
     assert "word5" in page
 
 
-def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(call: Call, folder: Path) -> None:  # noqa: F811
+def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(folder: Path) -> None:
     asked = ["theory", "optimum", "--world-from", str(folder), "--words", "6", "--json"]
-    own = json.loads(call(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").out)
+    own = json.loads(topicscope(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").stdout)
     assert own["settings"]["prior"]["alpha"] == 0.3
-    corpus = json.loads(call(*asked).out)
+    corpus = json.loads(topicscope(*asked).stdout)
     assert own["loss"] != corpus["loss"]
     own_length = corpus["settings"]["length"]
     assert own_length not in ([100, 150], 20)
@@ -92,10 +91,10 @@ def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(call: Call, folder:
         (["--length", "20"], 20),
         (["--prior", "dirichlet", "--set", "documents.length=20"], 20),
     ):
-        assert json.loads(call(*asked, *prior).out)["settings"]["length"] == length
+        assert json.loads(topicscope(*asked, *prior).stdout)["settings"]["length"] == length
 
 
-def test_bad_input_is_one_line(call: Call, folder: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:
     bare = str(replace(fitted(), document_lengths=np.zeros(40, int)).save(tmp_path / "bare"))
     without = without_mixtures(fitted().save(tmp_path / "without"))
     for arguments, said in (
@@ -108,6 +107,6 @@ def test_bad_input_is_one_line(call: Call, folder: Path, tmp_path: Path) -> None
         (["train", "--world-from", str(folder), "--resume", "--out", str(tmp_path / "r")], "leave --world-from out"),
         (["theory", "optimum", "--world-from", bare], "no document mixtures"),
     ):
-        result = call(*arguments, code=2)
-        assert said in result.err
-        assert len(result.err.strip().splitlines()) == 1
+        result = topicscope(*arguments, code=2)
+        assert said in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1

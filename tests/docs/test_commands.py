@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tools.reference.commands import commands as all_commands, help_of
 
-from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
+from tests.calling import topicscope
 from tests.docs.pages import ROOT, Command, arguments_of, commands, pages, tokens
 from tests.docs.quickly import SMALL, furnish, maker, missing, reads, shortened, texts, why_not, writes
 
@@ -69,17 +69,17 @@ def test_the_examples_of_the_help_have_options_that_exist(place: Path) -> None:
         parsed(arguments)
 
 
-def run(command: Command, call: Call) -> bool:  # noqa: F811
+def run(command: Command) -> bool:
     """Run a command, and before it those that make what it reads; False where one of them is not run."""
     for folder in missing(reads(command.arguments)):
         first = maker(folder)
         assert first is not None, f"{command.place}: no command of the documentation makes {folder}"
-        run(first, call)
+        run(first)
     if why_not(command) or missing(reads(command.arguments)):
         return False
     arguments = shortened(command.arguments)
     try:
-        call(*arguments)
+        topicscope(*arguments)
     except BaseException as error:
         pytest.fail(f"{command.place}: topicscope {' '.join(arguments)}: {error}")
     assert "--dry-run" in arguments or not missing([writes(command.arguments) or "."]), command
@@ -88,12 +88,12 @@ def run(command: Command, call: Call) -> bool:  # noqa: F811
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_every_command_runs(page: Path, place: Path, model: Path, call: Call) -> None:  # noqa: F811
+def test_every_command_runs(page: Path, place: Path, model: Path) -> None:
     furnish(place, model)
     for command in commands(page):
         before = [maker(folder) for folder in reads(command.arguments)]
         left_out = why_not(command) or any(first and why_not(first) for first in before)
-        assert run(command, call) or left_out, command
+        assert run(command) or left_out, command
 
 
 def test_what_is_not_run_is_listed_with_its_reason() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import matplotlib
 import pytest
 
-from tests.cli.test_commands import Call, call  # noqa: F401  (a fixture)
 from tests.docs.pages import ROOT, Block, blocks, pages
 from tests.docs.quickly import SMALL, furnish, maker, missing
 from tests.docs.test_commands import model, place, run  # noqa: F401  (fixtures)
@@ -60,7 +59,7 @@ def test_it_is_python_and_what_it_imports_is_there(page: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_it_runs(page: Path, place: Path, model: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_it_runs(page: Path, place: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     furnish(place, model)
     monkeypatch.setattr(matplotlib, "use", lambda *_: None)
     names: dict[str, Any] = {"__name__": "page", "Data": Data, "Measurement": Measurement, "SMALL": SMALL}
@@ -69,7 +68,7 @@ def test_it_runs(page: Path, place: Path, model: Path, call: Call, monkeypatch: 
             continue
         for folder in missing(READS.findall(block.text)):
             first = maker(folder)
-            assert first is None or run(first, call), f"{block.place}: no command of the documentation makes {folder}"
+            assert first is None or run(first), f"{block.place}: no command of the documentation makes {folder}"
         if ">>>" in block.text:
             test = doctest.DocTestParser().get_doctest(block.text, names, block.place, block.place, block.line)
             runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

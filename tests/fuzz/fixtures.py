@@ -95,9 +95,9 @@ def recipes(number: int) -> dict[str, Recipe]:
 
 def stop_train() -> None:
     """In a child: the run is interrupted where it would write its results."""
-    from topicscope.training import recorder
+    from topicscope.training import run
 
-    recorder.Recorder.finish = _interrupt  # type: ignore[method-assign]
+    run.Recorder.finish = _interrupt  # type: ignore[method-assign]
 
 
 def stop_pre() -> None:

@@ -45,6 +45,7 @@ def test_a_run_reads_back_as_the_object_that_train_returned(tmp_path: Path) -> N
         "environment.json",
         "metrics.jsonl",
         "results.json",
+        "shown.safetensors",
         "snapshots",
         "weights.safetensors",
     }

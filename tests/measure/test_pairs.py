@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from topicscope.ground import Stream, generator
 from topicscope.measure import (
@@ -49,6 +49,7 @@ def by_loop(u: np.ndarray, m: Membership, bins: np.ndarray, v: np.ndarray | None
     return PairSums(same, same_pairs, between, between_pairs)
 
 
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     words=st.integers(2, 18),
@@ -99,6 +100,7 @@ def test_without_pairs_there_is_no_mean() -> None:
         assert np.isnan(one.means(matched=matched)[1])
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), weighted=st.booleans())
 def test_matched_means_weigh_strata_by_their_same_topic_pairs(seed: int, weighted: bool) -> None:
     """One stratum after another, of few words: many strata lack pairs of one kind and are left out."""
@@ -190,6 +192,7 @@ def test_sums_of_a_matrix_over_words_are_those_of_a_double_loop() -> None:
     )
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 999), topics=st.integers(2, 4), v=st.integers(1, 3), length=st.integers(2, 12))
 def test_attention_means_equal_a_loop_over_positions(seed: int, topics: int, v: int, length: int) -> None:
     rng = np.random.default_rng(seed)

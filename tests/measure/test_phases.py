@@ -1,4 +1,4 @@
-"""Half-way steps of known curves, bands of the two stages, and the course of a run."""
+"""Half-way steps of known curves, bands of the two stages, the course of a run, and curves with fewer points."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from topicscope.measure import (
     act,
     bands_so_far,
     course,
+    extremes,
     phase,
     risen,
     stage_bands,
     stages,
+    thinned,
 )
 
 NEVER = float("nan")
@@ -208,3 +210,81 @@ def test_value_that_rises_on_beside_attention_is_no_first_stage() -> None:
     metrics = {"norm_value": np.linspace(1, 2, 100), "norm_key": early, "norm_query": early}
     assert act(metrics) == "at once"
     assert bands_so_far(metrics) == []
+
+
+STEPS = np.arange(1001.0)
+
+
+def rise(start: float, to: float, at: float, width: float) -> np.ndarray:
+    return start + (to - start) / (1 + np.exp(-(STEPS - at) / width))
+
+
+VALUE_FIRST = {
+    "norm_value": rise(0.1, 3, 60, 10),
+    "norm_key": rise(0.2, 9, 600, 25),
+    "norm_query": rise(0.2, 9, 600, 25),
+}
+TOGETHER = {name: rise(0.1, 3, 300, 60) for name in VALUE_FIRST}
+SLOWLY = VALUE_FIRST | dict.fromkeys(("norm_key", "norm_query"), np.sqrt(1 + 0.09 * np.expm1(STEPS / 1000)))
+"""Key and query reach 1.075 times their start at step 1000, and gain less than a fiftieth in the last tenth."""
+AGAIN = VALUE_FIRST | {"norm_value": VALUE_FIRST["norm_value"] + np.maximum(0, STEPS - 800) / 50}
+
+
+@pytest.mark.parametrize(
+    ("curves", "step", "expected"),
+    [
+        (VALUE_FIRST, 1, "start"),
+        (VALUE_FIRST, 5, "start"),
+        (VALUE_FIRST, 60, "stage 1"),
+        (VALUE_FIRST, 300, "between"),
+        (VALUE_FIRST, 600, "stage 2"),
+        (VALUE_FIRST, 1000, "ended"),
+        (SLOWLY, 400, "between"),
+        (SLOWLY, 760, "between"),
+        (SLOWLY, 1000, "between"),
+        (TOGETHER, 300, "at once"),
+        (TOGETHER, 1000, "ended"),
+        (AGAIN, 1000, "third act"),
+    ],
+)
+def test_the_act_of_a_run(curves: dict[str, np.ndarray], step: int, expected: str) -> None:
+    assert act({name: norm[: step + 1] for name, norm in curves.items()}) == expected
+
+
+def test_attention_that_has_only_begun_is_no_second_stage() -> None:
+    assert bands_so_far(SLOWLY) == [(0.0, 1000.0, "stage 1: value")]
+
+
+def test_stages_stay_where_value_rises_again_and_is_half_way_after_attention() -> None:
+    late = VALUE_FIRST | {"norm_value": VALUE_FIRST["norm_value"] + rise(0, 10, 850, 10)}
+    first, second = stage_bands(late)
+    assert first == (0.0, second[0], "stage 1: value")
+    assert 500 < second[0] < 600
+    assert second[1:] == (1000.0, "stage 2: key and query")
+    assert bands_so_far(late) == [first, second]
+
+
+@pytest.mark.parametrize(
+    ("length", "most"), [(1, 10), (10, 10), (11, 10), (500, 500), (501, 500), (99_991, 500), (40, 6)]
+)
+def test_ends_and_extremes_stay_and_there_are_not_too_many(length: int, most: int) -> None:
+    values = np.random.default_rng(length).normal(size=length)
+    places = thinned(values, most)
+    assert len(places) <= most
+    assert (places[0], places[-1]) == (0, length - 1)
+    assert length == 1 or (np.diff(places) > 0).all()
+    assert values[places].max() == values.max()
+    assert values[places].min() == values.min()
+    if length <= most:
+        assert len(places) == length
+    else:
+        assert np.diff(places).max() <= 2 * (-(-(length - 2) // ((most - 2) // 2)))  # no gap of more than two groups
+
+
+def test_each_group_gives_its_lowest_and_highest() -> None:
+    values = np.array([3.0, 1.0, 2.0, 0.0, np.nan, 5.0, 5.0, np.nan, 7.0, 7.0, 7.0, 7.0])
+    assert extremes(values, 4).tolist() == [0, 3, 5, 6, 8, 9]
+    marked = np.zeros(12, dtype=bool)
+    marked[[1, 2, 9]] = True
+    assert extremes(values, 4, marked).tolist() == [0, 2, 5, 6, 8, 9]
+    assert extremes(np.full(4, np.nan), 4).tolist() == [0, 1]

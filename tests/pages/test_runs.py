@@ -195,7 +195,7 @@ def test_without_key_or_query_or_documents_less_attention_is_drawn(runs: list[Ru
         weights = {name: matrix for name, matrix in runs[0].weights.items() if name != part}
         assert attention_figures(dataclasses.replace(runs[0], weights=weights)) == []
     infinite = RunConfig.of(SMALL.as_dict() | {"documents": {"length": "infinite"}})
-    (scores,) = attention_figures(dataclasses.replace(runs[0], config=infinite))
+    (scores,) = attention_figures(dataclasses.replace(runs[0], config=infinite, folder=None, beside=None))
     assert scores.name == "scores"
 
 

@@ -31,8 +31,8 @@ from topicscope.theory import (
     Setting,
     first_stage_rates,
     force_formula,
+    gaussian_start,
     score_force,
-    tied_start,
     topic_contrasts,
     word_tables,
 )
@@ -223,9 +223,9 @@ def test_a_flow_under_cross_entropy_leaves_along_mask() -> None:
 
 
 def test_contrasts_are_those_of_the_projector() -> None:
-    weights, world = tied_start(13, 60, 13, 0.3, 0), small_start.WORLD
-    pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights, 13)
-    expected = Masking().k * np.vdot(tables.value, pi), np.vdot(tables.scores, pi)
+    weights, world = gaussian_start(13, 13, 0.3, 0, width=60), small_start.WORLD
+    pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights)
+    expected = Masking().k * np.vdot(tables.votes, pi), np.vdot(tables.scores, pi)
     assert small_start.contrasts(weights) == pytest.approx(expected, rel=1e-10)
 
 
@@ -275,8 +275,8 @@ def test_the_law_starts_and_ends_where_the_norm_does() -> None:
     world = WORLDS[1]
     growth, start = world.growth(), world.start(0.01, 3)
     first, last = key_law(growth, start, np.array([0.0, 1e9]))
-    norm = float(np.linalg.norm(start.key))
-    rest = norm**2 - math.sqrt(21) * 4 * growth.realised_start(start.key, start.query)
+    norm = float(np.linalg.norm(start["key"]))
+    rest = norm**2 - math.sqrt(21) * 4 * growth.realised_start(start["key"], start["query"])
     assert first == pytest.approx(norm, rel=1e-12)
     assert last == pytest.approx(math.sqrt(growth.plateau_norm(21) ** 2 + rest), rel=1e-6)
 

@@ -25,7 +25,7 @@ from topicscope.theory import (
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(s=settings_of_the_theory(), alpha=st.floats(0.01, 100), beta=st.floats(0.01, 100))
 def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, beta: float) -> None:
     matrices: dict[ValueMatrix, np.ndarray] = {
@@ -37,6 +37,7 @@ def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, 
         assert attention_loss(s, kind, alpha, beta) == pytest.approx(exact, rel=1e-12, abs=1e-13)
 
 
+@settings(max_examples=30)
 @given(s=settings_of_the_theory(most_topics=40, most_words=20))
 def test_uniform_attention_costs_what_the_first_stage_left(s: Setting) -> None:
     kinds: tuple[ValueMatrix, ...] = ("blocks", "diagonal")
@@ -67,7 +68,7 @@ def test_the_papers_landscapes(tau: int) -> None:
     assert best_attention(s, "blocks", "paper").gamma == pytest.approx(BLOCKS[tau][1], rel=0.003)
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     s=settings_of_the_theory(most_topics=60, most_words=40, least_words=2),
     kind=st.sampled_from(["blocks", "diagonal"]),

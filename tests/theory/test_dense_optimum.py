@@ -10,7 +10,7 @@ import pytest
 
 from topicscope.theory import WEIGHTINGS, SymmetricOptimum, optimum
 from topicscope.theory.dense_optimum import DenseOptimum
-from topicscope.theory.moment_solution import graded_eigen
+from topicscope.theory.document_moments import graded_eigen
 from topicscope.world import Dirichlet, Fixed, Given, LogisticNormal, Masking, Moments, TopicModel
 from topicscope.world.logistic_normal import correlated_normal
 

@@ -26,10 +26,9 @@ from topicscope.theory import (
     topic_contrasts,
     topic_shares,
 )
-from topicscope.theory.certify_dynamics import every_order
+from topicscope.theory.certify_worlds import every_order
 from topicscope.theory.enumeration import random_world
-from topicscope.theory.forces import Loss
-from topicscope.theory.shares import exchangeable_rows, fixed_shares, listed_shares
+from topicscope.theory.forces import Loss, exchangeable_rows, fixed_shares, listed_shares
 from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)

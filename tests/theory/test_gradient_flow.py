@@ -10,20 +10,21 @@ import pytest
 from tests.theory.test_growth import best_value, fixed
 from topicscope import InputError
 from topicscope.theory import (
-    Course,
     Growth,
     Loss,
     Population,
-    Weights,
+    Trajectory,
+    curvature,
+    descent,
     escape_rate,
+    gaussian_start,
     gradient_flow,
     grouped_subsets,
     optimum,
     subset_world,
     topic_contrasts,
 )
-from topicscope.theory.course import crossing
-from topicscope.theory.gradient_flow import stages
+from topicscope.theory.gradient_flow import crossing, stages
 from topicscope.training import RunConfig, train
 from topicscope.world import Fixed, Masking, TopicModel, every_document
 
@@ -32,9 +33,12 @@ def population(topics: int = 3, words: int = 2, tau: int = 2, loss: Loss = "squa
     return Population.of(TopicModel(topics, words), Fixed(topics_per_document=tau, length="infinite"), Masking(), loss)
 
 
-def distance(one: Weights, other: Weights) -> float:
+Parts = dict[str, np.ndarray]
+
+
+def distance(one: Parts, other: Parts) -> float:
     """The largest relative distance of a matrix."""
-    return max(float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in zip(one, other, strict=True))
+    return max(float(np.linalg.norm(one[name] - part) / np.linalg.norm(part)) for name, part in other.items())
 
 
 @pytest.mark.parametrize("count", [2, 5, 17, 60])
@@ -56,13 +60,13 @@ def test_a_step_has_order_two_and_is_stable(count: int) -> None:
 
 @pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
 def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
-    world, start, h = population(loss=loss), Weights.gaussian(7, 4, 0.3, seed=0), 0.25
+    world, start, h = population(loss=loss), gaussian_start(7, 4, 0.3, seed=0), 0.25
 
-    def speed(weights: Weights) -> Weights:
-        return Weights(*(-part for part in world.gradient(weights)[1]))
+    def speed(weights: Parts) -> Parts:
+        return {name: -part for name, part in world.gradient(weights)[1].items()}
 
-    def moved(weights: Weights, by: Weights, step: float) -> Weights:
-        return Weights(*(w + step * v for w, v in zip(weights, by, strict=True)))
+    def moved(weights: Parts, by: Parts, step: float) -> Parts:
+        return {name: part + step * by[name] for name, part in weights.items()}
 
     at = start
     for _ in range(800):  # Runge-Kutta of order 4 to t = 200
@@ -70,7 +74,7 @@ def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
         two = speed(moved(at, one, h / 2))
         three = speed(moved(at, two, h / 2))
         four = speed(moved(at, three, h))
-        mean = Weights(*((a + 2 * b + 2 * c + d) / 6 for a, b, c, d in zip(one, two, three, four, strict=True)))
+        mean = {name: (one[name] + 2 * two[name] + 2 * three[name] + four[name]) / 6 for name in at}
         at = moved(at, mean, h)
     errors = []
     for tolerance in (1e-4, 1e-6):
@@ -79,14 +83,14 @@ def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
         assert course.times[-1] == 200
     assert errors[0] < 2e-3
     assert errors[1] < min(5e-5, errors[0] / 10)  # order 2: 100^(2/3) = 22 times smaller
-    assert course.losses[-1] == pytest.approx(world.loss(at), rel=1e-6)
+    assert course.losses[-1] == pytest.approx(world.gradient(at)[0], rel=1e-6)
     assert np.diff(course.losses).max() < 0
 
 
 def test_small_steps_of_train_follow_the_flow() -> None:
     """Full-batch SGD is explicit Euler: its distance to the flow is in proportion to the rate."""
     topics, time = TopicModel(3, 2), 60.0
-    course = gradient_flow(population(), Weights.gaussian(7, 4, 0.3, seed=0), time, tolerance=1e-7)
+    course = gradient_flow(population(), gaussian_start(7, 4, 0.3, seed=0), time, tolerance=1e-7)
     distances = []
     for rate in (0.4, 0.1):
         config = RunConfig.of(
@@ -110,7 +114,7 @@ def test_small_steps_of_train_follow_the_flow() -> None:
             }
         )
         (run,) = train([config], with_floors=False)
-        distances.append(distance(Weights(*(run.weights[name] for name in Weights._fields)), course.end))
+        distances.append(distance({name: run.weights[name] for name in course.end}, course.end))
         steps = np.arange(len(run.metrics["norm_key"]))
         assert run.metrics["norm_key"] == pytest.approx(
             np.interp(steps * rate, course.times, course.norm("key")), rel=rate / 20
@@ -120,34 +124,36 @@ def test_small_steps_of_train_follow_the_flow() -> None:
 
 
 def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None:
-    start = Weights.gaussian(13, 5, 0.1, seed=1)._replace(key=np.zeros((5, 13)), query=np.zeros((5, 13)))
+    start = gaussian_start(13, 5, 0.1, seed=1) | {"key": np.zeros((5, 13)), "query": np.zeros((5, 13))}
     prior = Fixed(topics_per_document=2, length="infinite")
     best = optimum(TopicModel(4, 3), prior, Masking())
     course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
-    wanted = best.value_at(40.0, start.value)
-    assert np.linalg.norm(course.end.value - wanted) < 1e-5 * np.linalg.norm(wanted)
-    assert not course.end.key.any()
+    wanted = best.value_at(40.0, start["value"])
+    assert np.linalg.norm(course.end["value"] - wanted) < 1e-5 * np.linalg.norm(wanted)
+    assert not course.end["key"].any()
 
 
 def test_second_plateau_of_a_small_world() -> None:
     """(4, 3, 2): loss and norm where key and query stand, and when they are half-way, against the law (R3)."""
-    growth, start = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2)), Weights.gaussian(13, 13, 1e-3, 0)
+    growth, start = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2)), gaussian_start(13, 13, 1e-3, 0)
     norm, found = growth.plateau_norm(13), []
     for tolerance in (1e-4, 1e-5):
         course = gradient_flow(population(4, 3, 2), start, 30_000.0, tolerance=tolerance, keep=True)
         place = course.slowest(after=course.reaches("key", norm / 2))
         assert course.losses[place] == pytest.approx(growth.loss(growth.l_star), abs=1e-6)
-        assert np.linalg.norm(course.states[place].key) == pytest.approx(norm, rel=2e-3)
+        assert np.linalg.norm(course.states[place]["key"]) == pytest.approx(norm, rel=2e-3)
         found.append([course.half_way("value", 2.2475), course.half_way("key", norm), course.half_way("query", norm)])
         assert course.gradients < (1600, 3000)[len(found) - 1]
     assert found[0] == pytest.approx(found[1], rel=1e-3)
-    assert found[1][1] == pytest.approx(growth.half_time(13, growth.realised_start(start.key, start.query)), rel=0.01)
+    assert found[1][1] == pytest.approx(
+        growth.half_time(13, growth.realised_start(start["key"], start["query"])), rel=0.01
+    )
     assert found[1][0] < 12
 
 
 def test_a_number_is_reached_between_two_steps() -> None:
     """The square of the norm is t^3: a cubic is exact."""
-    course = Course([0.0, 1.0, 3.0], [1.0] * 3)
+    course = Trajectory([0.0, 1.0, 3.0], [1.0] * 3)
     course.squares["key"], course.slopes["key"] = [0.0, 1.0, 27.0], [0.0, 3.0, 27.0]
     assert course.reaches("key", math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
     assert course.half_way("key", 2 * math.sqrt(8.0)) == pytest.approx(2.0, rel=1e-12)
@@ -157,7 +163,7 @@ def test_a_number_is_reached_between_two_steps() -> None:
 
 
 def test_the_slowest_step_after_a_time() -> None:
-    course = Course([0.0, 1.0, 2.0, 3.0, 4.0], [1.0] * 5, [5.0, 1.0, 4.0, 2.0, 3.0])
+    course = Trajectory([0.0, 1.0, 2.0, 3.0, 4.0], [1.0] * 5, [5.0, 1.0, 4.0, 2.0, 3.0])
     assert [course.slowest(), course.slowest(1.5), course.slowest(3.5)] == [1, 3, 4]
     with pytest.raises(InputError, match="the flow ended at 4"):
         course.slowest(5.0)
@@ -166,7 +172,7 @@ def test_the_slowest_step_after_a_time() -> None:
 @pytest.mark.parametrize(("until", "tolerance"), [(0.0, 1e-4), (math.inf, 1e-4), (10.0, 0.0), (10.0, 1.0)])
 def test_no_time_and_no_tolerance_are_refused(until: float, tolerance: float) -> None:
     with pytest.raises(InputError, match="expected a time above 0 and a tolerance in"):
-        gradient_flow(population(), Weights.gaussian(7, 4, 0.1, 0), until, tolerance=tolerance)
+        gradient_flow(population(), gaussian_start(7, 4, 0.1, 0), until, tolerance=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +185,7 @@ def test_no_time_and_no_tolerance_are_refused(until: float, tolerance: float) ->
     ],
 )
 def test_a_start_that_does_not_fit_is_refused(part: str, matrix: np.ndarray, words: str) -> None:
-    start = Weights.gaussian(7, 4, 0.1, 0)._replace(**{part: matrix})
+    start = gaussian_start(7, 4, 0.1, 0) | {part: matrix}
     with pytest.raises(InputError, match=words):
         gradient_flow(population(), start, 10.0)
 
@@ -191,11 +197,12 @@ def test_a_bound_on_steps_keeps_a_small_mode_that_leaves_a_plateau() -> None:
     values, vectors = np.linalg.eigh(pi)
     key = math.sqrt(math.sqrt(3) * growth.l_star) * vectors[:, values > 0.5].T  # W_K = W_Q, L = l* Pi
     rng, rate = np.random.default_rng(0), escape_rate(growth, 3)
-    start = Weights(*(part + 1e-9 * rng.standard_normal(part.shape) for part in (value, key, key)))
+    parts = {"value": value, "key": key, "query": key}
+    start = {name: part + 1e-9 * rng.standard_normal(part.shape) for name, part in parts.items()}
 
     def grown(longest: float) -> float:
         course = gradient_flow(population(4, 3), start, 8 / rate, longest=longest, keep=True)
-        inside = [math.log(np.linalg.norm(state.value[:, 1:] @ within)) for state in course.states]
+        inside = [math.log(np.linalg.norm(state["value"][:, 1:] @ within)) for state in course.states]
         late, early = np.interp([8 / rate, 5 / rate], course.times, inside)
         return float(late - early)
 
@@ -203,3 +210,32 @@ def test_a_bound_on_steps_keeps_a_small_mode_that_leaves_a_plateau() -> None:
     assert grown(math.inf) < 2.7
     with pytest.raises(InputError, match="longest"):
         gradient_flow(population(4, 3), start, 1.0, longest=0.0)
+
+
+@pytest.mark.parametrize(("rate", "blows_up"), [(12.0, False), (16.0, True)])
+def test_descent_blows_up_from_two_over_the_curvature_on(rate: float, blows_up: bool) -> None:
+    """At zero the squared loss has the curvature 2 g, g the largest mode: 1 / g = 14.6 is the limit."""
+    world, start = population(4, 3), gaussian_start(13, 13, 1e-3, seed=0)
+    modes = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking()).modes
+    assert 12.0 < 1 / max(mode.eigenvalue for mode in modes) < 16.0
+    steps = [*descent(world, start, rate, 200)]
+    assert (len(steps) < 201) is blows_up
+    (first, before), (_, after) = steps[:2]
+    assert first == world.gradient(start)[0]
+    assert after["value"] == pytest.approx(before["value"] - rate * world.gradient(before)[1]["value"], abs=1e-15)
+
+
+def test_the_curvature_at_zero_is_that_of_bias_and_value_matrix() -> None:
+    """At zero the Hessian is 2 E[(x, 1)(x, 1)'] for the squared loss: 2 (1 + g) with g the mode of the mean."""
+    parts = TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking()
+    world, zero = Population.of_topics(*parts), gaussian_start(5, 6, 0.0, seed=0)
+    g = next(mode.eigenvalue for mode in optimum(*parts).modes if mode.name == "mean")
+    assert curvature(world, zero | {"bias": np.zeros(5)}) == pytest.approx(2 * (1 + g), rel=0.02)
+    assert curvature(world, zero) == pytest.approx(2 * g, rel=0.02)
+
+
+def test_only_starts_that_fit_flow() -> None:
+    embedded = gaussian_start(7, 4, 0.1, seed=0, width=5) | {"bias": np.zeros(7)}
+    assert gradient_flow(population(), embedded, 1.0).times[-1] == 1.0
+    with pytest.raises(InputError, match="shapes"):
+        gradient_flow(population(), embedded | {"bias": np.zeros(6)}, 1.0)

@@ -1,4 +1,4 @@
-"""The growth of attention: g(l) against least squares over every document, the table of R3, l(t) against its ODE."""
+"""How key and query grow (R3) and the second plateau is left (the third act), against enumeration and flows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+import torch
+from scipy.integrate import quad, solve_ivp
 
 from tests.theory.test_forces import instead_of
 from topicscope.ground import InputError
-from topicscope.theory import Growth, SmallWorld, score_force, topic_contrasts
-from topicscope.theory.certify_dynamics import every_order
+from topicscope.theory import (
+    Growth,
+    Population,
+    SmallWorld,
+    Trajectory,
+    escape_rate,
+    gaussian_start,
+    gradient_flow,
+    grouped_subsets,
+    score_force,
+    subset_world,
+    topic_contrasts,
+)
+from topicscope.theory.certify_worlds import every_order
+from topicscope.theory.growth import SHOWS, coupling, gain_by_half_time, third_act_time
 from topicscope.world import Dirichlet, Fixed, Given, Groups, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
@@ -140,3 +154,111 @@ def test_many_l_at_once_are_the_same_as_one_by_one() -> None:
     each = [growth.moments(float(ell)) for ell in ls]
     for name, together in growth.moments(ls)._asdict().items():
         assert together == pytest.approx([getattr(one, name) for one in each], rel=1e-13)
+
+
+@pytest.mark.parametrize(("sizes", "rate"), [((4, 3, 2), 9.055e-5), ((5, 4, 2), 5.800e-5)])
+def test_the_numbers_of_small_worlds(sizes: tuple[int, int, int], rate: float) -> None:
+    assert f"{escape_rate(fixed(*sizes), sizes[0] * sizes[1] + 1):.3e}" == f"{rate:.3e}"
+
+
+def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
+    """All of W_V, W_K and W_Q, by automatic differentiation twice, at the plateau."""
+    growth, width, pi = fixed(4, 3, 2), 5, topic_contrasts(4, 3)
+    world, masking, size = subset_world(4, 3, grouped_subsets(4, 2)), growth.masking, 13
+    value, _ = best_value(world, masking, growth.l_star * pi)
+    values, vectors = np.linalg.eigh(pi)
+    key = np.zeros((width, size))
+    key[:3] = math.sqrt(math.sqrt(width) * growth.l_star) * vectors[:, values > 0.5].T  # W_K = W_Q, L = l* Pi
+    population = Population.of_world(world, masking)
+
+    def loss(numbers: torch.Tensor) -> torch.Tensor:
+        v, k, q = numbers[: size**2], numbers[size**2 : size**2 + width * size], numbers[-width * size :]
+        parts = {"value": v.reshape(size, size), "key": k.reshape(width, size), "query": q.reshape(width, size)}
+        return population.loss(parts)
+
+    point = torch.from_numpy(np.concatenate([value.ravel(), key.ravel(), key.ravel()]))
+    hessian = torch.autograd.functional.hessian(loss, point).numpy()  # type: ignore[no-untyped-call]
+    assert -np.linalg.eigvalsh(hessian)[0] == pytest.approx(escape_rate(growth, width), rel=1e-7)
+
+
+@pytest.mark.parametrize("ell", [0.8, 3.0])
+def test_any_exchangeable_law_and_any_attention(ell: float) -> None:
+    """The block of the Hessian by differences of the force: a difference between two words, in W_V and in W_K."""
+    masking, pi, topics, v, dim = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1), topic_contrasts(4, 3), 4, 3, 7
+    growth = Growth.of(TopicModel(topics, v), Given(proportions=ROWS.tolist()), masking)
+    world = SmallWorld(TopicModel(topics, v).word_topics, ROWS, np.full(len(ROWS), 1 / len(ROWS)))
+    value, _ = best_value(world, masking, ell * pi)
+    kappa = np.array([0, 1, -1, *[0] * 10]) / math.sqrt(2)  # two words of the first topic
+    q = pi[:, 1] / np.linalg.norm(pi[:, 1])
+    step = 1e-4
+
+    def slope(in_value: np.ndarray, in_scores: np.ndarray) -> float:
+        above, below = (
+            score_force(world, masking, value + sign * step * in_value, ell * pi + sign * step * in_scores)
+            for sign in (1, -1)
+        )
+        return float(kappa @ (above - below) @ q / (2 * step))
+
+    outputs, zero = np.eye(13), np.zeros((13, 13))
+    b = np.array([slope(np.outer(c, kappa), zero) for c in outputs])
+    d, w2 = slope(zero, np.outer(kappa, q)), ell / math.sqrt(dim)
+    hessian = np.zeros((14, 14))
+    hessian[:13, 13] = hessian[13, :13] = math.sqrt(w2) * b
+    hessian[13, 13] = w2 * d
+    assert np.linalg.eigvalsh(hessian)[-1] == pytest.approx(escape_rate(growth, dim, ell), rel=1e-6)
+
+
+def test_the_gain_is_the_rate_over_time() -> None:
+    growth, dim, start = fixed(5, 4, 2), 21, 1e-9
+    course = growth.course
+    half = growth.half_time(dim, start)
+    by_time, _ = quad(
+        lambda time: escape_rate(growth, dim, float(course(np.array([time]), dim, start)[0])), 0, half, epsrel=1e-3
+    )
+    assert gain_by_half_time(growth, dim) == pytest.approx(by_time, rel=5e-3)
+
+
+def test_with_one_word_per_topic_nothing_is_left_to_learn() -> None:
+    assert escape_rate(fixed(4, 1, 2), 5) == 0
+    assert escape_rate(Growth.of(TopicModel(10, 10), Dirichlet()), 101) > 0
+
+
+def test_the_pull_turns_round_before_the_plateau() -> None:
+    """So that what has grown by then dies out first."""
+    for sizes in ((4, 3, 2), (5, 4, 2), (6, 3, 3), (10, 10, 3)):
+        growth, dim = fixed(*sizes), sizes[0] * sizes[1] + 1
+        pulls = [coupling(growth, dim, share * growth.l_star).pull for share in (0.25, 0.9, 1.0)]
+        assert pulls[0] > pulls[1] > 0 > pulls[2]
+
+
+@pytest.mark.parametrize(("scale", "time"), [(1e-6, 144_700), (1e-4, 84_990), (1e-3, 55_140)])
+def test_the_time_of_the_third_act(scale: float, time: float) -> None:
+    found = third_act_time(fixed(4, 3, 2), 13, scale)
+    assert float(f"{found:.4g}") == time
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e-3])
+def test_flows_have_their_third_act_then(scale: float) -> None:
+    """.96 to .99 of it were measured; an amplitude that were three times as large would come a tenth earlier."""
+    growth, start = fixed(4, 3, 2), gaussian_start(13, 13, scale, seed=0)
+    within, said = np.kron(np.eye(4), np.eye(3) - 1 / 3), third_act_time(growth, 13, scale)
+    assert said is not None
+
+    def shows(course: Trajectory) -> bool:
+        return float(np.linalg.norm(course.end["value"][:, 1:] @ within)) >= SHOWS
+
+    population = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+    course = gradient_flow(population, start, 2 * said, longest=0.1 / escape_rate(growth, 13), stop=shows)
+    assert 0.95 < course.times[-1] / said < 1.01
+
+
+def test_a_tenth_of_the_start_waits_for_key_and_then_grows_tenfold() -> None:
+    growth = fixed(5, 4, 2)
+    per_decade = [third_act_time(growth, 21, scale) or 0 for scale in (1e-7, 1e-6)]
+    later = growth.e_fold(21) * math.log(10) + math.log(10) / escape_rate(growth, 21)
+    assert per_decade[0] - per_decade[1] == pytest.approx(later, rel=1e-3)  # key comes later, and then starts smaller
+    assert third_act_time(growth, 21, 1e-4) is not None
+    assert third_act_time(growth, 21, 1e-3) is None  # .42 already before the plateau
+    assert third_act_time(growth, 21, 0.0) is None
+    assert third_act_time(growth, 21, 0.03) is None  # 15 differences of .03 have a norm above .1
+    assert third_act_time(fixed(4, 1, 2), 5, 1e-3) is None

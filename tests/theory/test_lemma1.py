@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.theory.settings import settings_of_the_theory
 from topicscope import InputError
 from topicscope.theory import Setting, diagonal_value_matrix, fit_family, random_member, theorem2
 
 
+@settings(max_examples=30)
 @given(s=settings_of_the_theory(), seed=st.integers(0, 999))
 def test_members_are_recognised_and_their_u_found(s: Setting, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -18,6 +19,7 @@ def test_members_are_recognised_and_their_u_found(s: Setting, seed: int) -> None
     assert found.violation < 1e-9
 
 
+@settings(max_examples=30)
 @given(s=settings_of_the_theory(least_words=2), seed=st.integers(0, 999))
 def test_strangers_are_recognised_too(s: Setting, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -20,10 +20,10 @@ from topicscope.theory import (
     Growth,
     Population,
     Setting,
-    Weights,
     dynamics,
     escape_rate,
     first_stage_rates,
+    gaussian_start,
     gradient_flow,
     grouped_subsets,
     mask_force,
@@ -181,10 +181,10 @@ def test_r7_the_exponent_of_the_first_stage_under_squared_loss() -> None:
 def test_r7_that_exponent_is_what_a_flow_does() -> None:
     """To first order W_K moves by W_Q F', with F the integral of the force over sqrt(d_a)."""
     growth, prior = fixed(5, 4, 2), Fixed(topics_per_document=2, length="infinite")
-    start = Weights.gaussian(21, 21, 1e-5, seed=0)
+    start = gaussian_start(21, 21, 1e-5, seed=0)
     until = 8 / eigenvalue(growth)
     course = gradient_flow(Population.of(TopicModel(5, 4), prior, Masking()), start, until, tolerance=1e-6)
-    moved = np.linalg.solve(start.query, course.end.key - start.key).T  # key word, query word
+    moved = np.linalg.solve(start["query"], course.end["key"] - start["key"]).T  # key word, query word
     column = np.linalg.norm(moved[:, 0])
     _, exponent = first_stage_exponent(growth)
     assert column == pytest.approx(exponent, rel=0.03)

@@ -5,13 +5,13 @@ import pytest
 
 from topicscope import InputError, Masking, RunConfig, TopicModel, train
 from topicscope.theory import Setting, fit_embedding, theorem1
-from topicscope.theory.theorem1 import embedding_of, prediction_bias, random_member
+from topicscope.theory.theorem1 import embedding_of, prediction_bias, random_gram
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_members_are_realised_by_embeddings(seed: int) -> None:
     s = Setting.of(4, 3, 2)
-    for gram in (theorem1(s).matrix(), random_member(s, np.random.default_rng(seed))):
+    for gram in (theorem1(s).matrix(), random_gram(s, np.random.default_rng(seed))):
         embedding = embedding_of(gram)
         assert embedding.T @ embedding == pytest.approx(gram, abs=1e-12)
         assert fit_embedding(embedding, s.topic_model, s.masking).violation < 1e-11
@@ -35,7 +35,7 @@ def test_the_numbers_at_the_papers_size() -> None:
 def test_the_inner_part_of_a_member_is_free(seed: int) -> None:
     """Topic by topic a member sums to u and c3; its entries inside the topics are whatever leaves these sums alone."""
     s = Setting.of(4, 3, 2)
-    c, gram = s.constants, random_member(s, np.random.default_rng(seed))
+    c, gram = s.constants, random_gram(s, np.random.default_rng(seed))
     u = gram[0, 0] / c.c2**2
     assert 0 <= u <= 0.1
     assert gram == pytest.approx(gram.T, abs=1e-14)

@@ -105,7 +105,7 @@ def test_an_optimiser_from_outside_trains_and_resumes(tmp_path: Path) -> None:
     change = whole.weights["value"] - config.model.initial(7, config.seed)["value"]
     assert np.allclose(change / 0.01, np.round(change / 0.01), atol=1e-3)  # whole numbers of steps of one size
 
-    def pause(_phase: str, done: float, _total: float, _note: str = "") -> None:
+    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         if done == 50:
             ask_to_pause(tmp_path / "run")
 

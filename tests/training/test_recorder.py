@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from topicscope import RunConfig, Runs, read, train
-from topicscope.training import recorder, run as run_module
-from topicscope.training.recorder import block_means
+from topicscope.training import run as run_module
+from topicscope.training.run import block_means
 
 SMALL: dict[str, Any] = {
     "steps": 120,
@@ -90,7 +90,7 @@ def test_checkpoints_are_saved_when_they_are_due(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any], steps: list[int]
 ) -> None:
     saved: list[tuple[Path, int]] = []
-    monkeypatch.setattr(recorder, "save_checkpoint", lambda path, ensemble, _: saved.append((path, ensemble.step)))
+    monkeypatch.setattr(run_module, "save_checkpoint", lambda path, ensemble, _: saved.append((path, ensemble.step)))
     train(small(**more), tmp_path / "run", with_floors=False)
     assert saved == [(tmp_path / "run" / "checkpoint.safetensors", step) for step in steps]
     saved.clear()
@@ -100,7 +100,7 @@ def test_checkpoints_are_saved_when_they_are_due(
 
 def test_a_pack_has_one_checkpoint_in_its_first_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = set()
-    monkeypatch.setattr(recorder, "save_checkpoint", lambda path, *_: saved.add(path))
+    monkeypatch.setattr(run_module, "save_checkpoint", lambda path, *_: saved.add(path))
     train(with_rates(small(), 0.03, 0.01, 0.02), tmp_path, with_floors=False)  # run-000 is the last by learning rate
     assert saved == {tmp_path / "run-000" / "checkpoint.safetensors"}
 

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import files, read_tensors
 from topicscope.training.ensemble import Ensemble
-from topicscope.training.recorder import load_checkpoint, save_checkpoint
+from topicscope.training.run import load_checkpoint, save_checkpoint
 
 SETTINGS: dict[str, Any] = {
     "steps": 330,

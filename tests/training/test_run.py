@@ -14,6 +14,7 @@ from tests.training.settings import SMALL as ANY_RUN
 from topicscope import InputError, RunConfig, Runs, read, train
 from topicscope.ground import flat
 from topicscope.training import Ensemble, config as config_module, run as run_module
+from topicscope.training.data import RunData
 
 SMALL = ANY_RUN | {"steps": 3, "dtype": "float64"}
 
@@ -62,7 +63,7 @@ def test_resuming_runs_only_the_packs_that_are_not_done(tmp_path: Path, monkeypa
     made: list[int] = []
     exact = Ensemble
 
-    def counted(given: Sequence[RunConfig]) -> Ensemble:
+    def counted(given: Sequence[RunConfig], _data: RunData) -> Ensemble:
         made.append(len(given))
         return exact(given)
 

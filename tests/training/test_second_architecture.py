@@ -15,7 +15,7 @@ from topicscope import InputError, ModelConfig, Objective, RunConfig, read, sand
 from topicscope.ground import Interrupted
 from topicscope.laws import LAWS
 from topicscope.model import Weights
-from topicscope.pages import sections
+from topicscope.pages import Lines, sections
 from topicscope.training import RunData, ask_to_pause
 from topicscope.world import stack
 
@@ -97,7 +97,7 @@ def test_it_trains_alone_and_together_to_the_same_bytes(folder: Path) -> None:
 def test_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     config = RunConfig.of(SETTINGS)
 
-    def pause(_phase: str, done: float, _total: float, _note: str = "") -> None:
+    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         if done == 50:
             ask_to_pause(tmp_path / "run")
 
@@ -121,7 +121,8 @@ def test_pages_show_what_there_is_and_laws_do_not_cover_it(folder: Path) -> None
     titles = [panel.title for figure in section.figures for panel in figure.panels]
     assert "W at the end" in titles
     assert "W: means by word relation" in titles
-    norms = next(panel for figure in section.figures for panel in figure.panels if panel.title.startswith("Norms"))
+    norms = section.figures[0].panels[1]
+    assert isinstance(norms, Lines)
     assert [series.name for series in norms.series] == ["W (table)"]
     for law in LAWS.values():
         refusal = law.refusal(run.config)

@@ -12,7 +12,8 @@ import pytest
 from topicscope.ground import METRICS, InputError, Interrupted, read_metrics
 from topicscope.measure import stage_bands, stages
 from topicscope.training import Ensemble, RunConfig, WatchedRun, ask_to_pause, ask_to_stop, read_run, train
-from topicscope.training.rows import MOST_ROWS, HeldRows
+from topicscope.training.data import RunData
+from topicscope.training.watching import MOST_ROWS, HeldRows
 
 CONFIG = RunConfig.of(
     topic_model={"topics": 3, "words_per_topic": 2},
@@ -191,7 +192,7 @@ def test_a_run_that_is_stopped_is_the_run_of_so_many_steps(tmp_path: Path) -> No
 def test_a_wish_that_comes_before_the_first_step_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder is there, and its data are being made."""
 
-    def slow(configs: Sequence[RunConfig]) -> Ensemble:
+    def slow(configs: Sequence[RunConfig], _data: RunData) -> Ensemble:
         ask_to_pause(tmp_path / "run")
         return Ensemble(configs)
 

@@ -121,13 +121,13 @@ SOURCES: dict[str, Source] = {
     "finite-length": Source(
         "without Assumption 1 (infinite documents)",
         "b = p_c / (k + p_m p_r), the diagonal's excess over its block",
-        ("theory/symmetric_optimum.py",),
+        ("theory/value_optimum.py",),
         "worlds.md",
     ),
     "coarse-to-fine": Source(
         "topics in groups",
         "half-time = ln 2 / (2 x eigenvalue) of contrasts between groups, and inside them",
-        ("theory/rates.py", "theory/forces.py"),
+        ("theory/forces.py", "theory/forces.py"),
         "worlds.md",
     ),
     "topic-order": Source(
@@ -145,7 +145,7 @@ SOURCES: dict[str, Source] = {
     "rank": Source(
         "gradient flow of eq 7 and eq 3",
         "W_K'W_Q / sqrt(d_a) = l* Pi, of rank T - 1",
-        ("theory/second_stage.py", "theory/gradient_flow.py"),
+        ("theory/landscapes.py", "theory/gradient_flow.py"),
         "dynamics.md",
     ),
     "no-correct-words": Source(

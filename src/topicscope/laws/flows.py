@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.laws.coverage import RunSettings, starts_even
-from topicscope.theory import TopicPopulation, Weights, WordPopulation, curvature, descent, gradient_flow
+from topicscope.theory import NamedWeights, Population, curvature, descent, gradient_flow
 
 FLOW_TOLERANCE = 1e-3
 CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
@@ -37,35 +37,32 @@ def time_of(run: RunSettings) -> float:
 class FlowStart:
     """Where a run starts: its population, the weights in the population's coordinates, and all matrices."""
 
-    world: TopicPopulation
-    weights: Weights
-    whole: dict[str, Float[np.ndarray, "m n"]]
+    world: Population
+    weights: NamedWeights
+    whole: NamedWeights
 
     @classmethod
     def of(cls, run: RunSettings) -> FlowStart:
-        embedded = run.model.embedding == "trained"
-        world = (TopicPopulation if starts_even(run) else WordPopulation).of_topics(
+        world = Population.of_topics(
             run.world.topic_model,
             run.world.prior,
             run.world.masking,
             "cross-entropy" if run.objective.loss == "cross-entropy" else "squared",
-            embedded=embedded,
-            bias=run.model.prediction_bias == "trained",
+            alike=starts_even(run),
         )
         drawn = run.model.initial(run.world.topic_model.vocabulary, run.seed)
-        whole = {name: part.astype(float) for name, part in drawn.items()}
-        parts = (whole["value"], whole["key"], whole["query"], whole["embedding"] if embedded else None)
-        return cls(world, world.alike(*parts), whole)
+        names = {"embedding": "embedding", "value": "value", "key": "key", "query": "query", "prediction_bias": "bias"}
+        whole = {name: drawn[part].astype(float) for part, name in names.items() if part in drawn}
+        return cls(world, world.alike(whole), whole)
 
     @cached_property
     def curvature(self) -> float:
         """The largest eigenvalue of the Hessian."""
         return curvature(self.world, self.weights)
 
-    def squares(self, weights: Weights) -> dict[str, float]:
+    def squares(self, weights: NamedWeights) -> dict[str, float]:
         """Squared norms of the matrices inside the population's coordinates."""
-        parts = {"value": self.world.value_part(weights), "key": weights.key, "query": weights.query}
-        return {name: float(np.vdot(part, part)) for name, part in parts.items()}
+        return {name: float(np.vdot(weights[name], weights[name])) for name in ("value", "key", "query")}
 
     def norms(self, along: list[dict[str, float]]) -> Curves:
         """Norms of the whole matrices: what the start has outside of the population's coordinates stays."""

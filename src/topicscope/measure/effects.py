@@ -1,83 +1,112 @@
-"""Same topic against different topic: both means, their difference and ratio, with a bootstrap interval.
+"""Same topic against different topic: means, differences and ratios with intervals and controls.
 
-Three controls stand beside them: topics shuffled among words, pairs of equal word frequencies, and random weights
+Three controls stand beside an effect: topics shuffled among words, pairs of equal word frequencies, and random weights
 (the same effect of another model). Over runs, the interval of a mean is Student's.
 """
 
+from __future__ import annotations
+
 import functools
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, ClassVar, Self
+from itertools import combinations
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import ConfigDict, Field
+from scipy.special import stdtrit
 
 from topicscope.ground import Stream, adapter_of, generator
-from topicscope.measure.intervals import Interval, columns, interval
 from topicscope.measure.pairs import PairSums
+
+Interval = tuple[float, float]
+
+
+def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Make pairs of the intervals of a record that JSON holds as lists."""
+    return {
+        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
+        for name, value in data.items()
+    }
+
+
+def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in record.items():
+        name = prefix + key
+        if isinstance(value, Mapping):
+            flat |= columns(value, f"{name}_")
+        elif key.endswith("interval"):
+            flat |= dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
+        else:
+            flat[name] = value
+    return flat
+
+
+def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
+    """The middle 95% of resampled values."""
+    values = values[np.isfinite(values)]
+    return (float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))) if len(values) > 1 else None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over runs with its 95% interval (Student's t)."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    @property
+    def above_zero(self) -> bool:
+        return self.low > 0
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Mean over runs and its 95% interval. The interval of a single run is the whole line."""
+    array = np.asarray(values, dtype=float)
+    mean, count = float(array.mean()), len(array)
+    if count == 1:
+        return Estimate(mean, -np.inf, np.inf, 1)
+    half = float(stdtrit(count - 1, 0.975) * array.std(ddof=1) / np.sqrt(count))
+    return Estimate(mean, mean - half, mean + half, count)
+
 
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The difference once different-topic pairs have the word frequencies of the same-topic pairs.
+    """The difference once different-topic pairs have the word frequencies of the same-topic pairs."""
 
-    Attributes:
-        same: Mean over pairs of one topic.
-        different: Mean over pairs of different topics.
-        difference: `same` less `different`.
-        interval: Its 95% interval.
-
-    Example:
-        See `matched_effect`.
-    """
-
-    same: float
-    different: float
+    same: float  # mean over pairs of one topic
+    different: float  # mean over pairs of different topics
     difference: float
     interval: Interval | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Same topic against different topic, with intervals and controls.
-
-    Attributes:
-        same: Mean over pairs of one topic.
-        different: Mean over pairs of different topics.
-        difference: `same` less `different`.
-        ratio: `same` over `different`; None ('undefined') where the denominator may be zero.
-        interval: 95% interval of the difference, by bootstrap.
-        ratio_interval: 95% interval of the ratio.
-        null_interval: 95% interval of the difference where topics are shuffled among words.
-        p_value: Share of shuffles whose difference is as large, the real assignment included.
-        matched: The difference at equal word frequencies.
-        same_word: Mean over pairs of the same word.
-        pairs: Number of pairs of one topic.
-        other_pairs: Number of pairs of different topics.
-        resamples: Resamples of the difference (R).
-        same_resamples: Resamples of `same` (R).
-        shuffled: The difference after each shuffle (S).
-
-    Example:
-        >>> one = Effect(same=0.3, different=0.1, difference=0.2, ratio=3.0, interval=(0.1, 0.3))
-        >>> {name: value for name, value in one.columns(controls=False).items() if value is not None}
-        {'same': 0.3, 'different': 0.1, 'difference': 0.2, 'ratio': 3.0, 'interval_low': 0.1, 'interval_high': 0.3}
-    """
+    """Same topic against different topic, with intervals and controls. Resamples are not stored."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
 
-    same: float
-    different: float
+    same: float  # mean over pairs of one topic
+    different: float  # mean over pairs of different topics
     difference: float
-    ratio: float | None
-    interval: Interval | None
+    ratio: float | None  # `same` over `different`; None ('undefined') where the denominator may be zero
+    interval: Interval | None  # 95% interval of the difference, by bootstrap
     ratio_interval: Interval | None = None
-    null_interval: Interval | None = None
-    p_value: float | None = None
-    matched: Matched | None = None
+    null_interval: Interval | None = None  # 95% interval of the difference where topics are shuffled among words
+    p_value: float | None = None  # share of shuffles whose difference is as large, the real assignment included
+    matched: Matched | None = None  # the difference at equal word frequencies
     same_word: float | None = None
     pairs: float | None = None
     other_pairs: float | None = None
@@ -98,7 +127,6 @@ class Effect:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read back what `as_dict` wrote, exactly."""
         effect: Self = adapter_of(cls).validate_python(data)
         return effect
 
@@ -121,25 +149,6 @@ def effect(
     matched: tuple[float, float, np.ndarray] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
-    """An effect from both means, their resamples, and what the controls gave.
-
-    Args:
-        same: Mean over pairs of one topic.
-        different: Mean over pairs of different topics.
-        boot: Resamples of both means (R each).
-        pairs: Numbers of pairs of one topic, and of different ones.
-        null: Both means after each shuffle (S each).
-        matched: Both means at equal word frequencies, and resamples of their difference.
-        same_word: Mean over pairs of the same word.
-
-    Returns:
-        The effect; None where there is no pair of one kind.
-
-    Example:
-        >>> found = effect(0.3, 0.1, (np.full(100, 0.3), np.full(100, 0.1)))
-        >>> round(found.difference, 6), round(found.ratio, 6)
-        (0.2, 3.0)
-    """
     if not (np.isfinite(same) and np.isfinite(different)):
         return None
     defined = (interval(boot[1]) or (0.0, 0.0))[0] > 0
@@ -165,31 +174,19 @@ def effect(
     )
 
 
-def corrected_p(found: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
+def corrected_p(differences: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
     """p of each of n differences, corrected for their number (Westfall and Young).
 
     It is the share of shuffles in which the largest of all n is as large, itself included. Differences are divided by
     their spread over the shuffles, so that they can be compared.
-
-    Args:
-        found: The differences (n).
-        shuffled: The same after each shuffle (S x n).
-
-    Returns:
-        p values (n); NaN where no shuffle has pairs of both kinds.
-
-    Example:
-        >>> shuffled = np.sin(np.arange(198.0)).reshape(99, 2)
-        >>> corrected_p(np.array([10.0, 0.0]), shuffled).round(2).tolist()
-        [0.01, 0.65]
     """
     usable = shuffled[np.isfinite(shuffled).all(1)]
     if not len(usable):
-        return np.full(len(found), np.nan)
+        return np.full(len(differences), np.nan)
     middle, spread = usable.mean(0), usable.std(0)
-    scale = np.where(spread > 1e-12 * np.abs(found).max(), spread, np.inf)
+    scale = np.where(spread > 1e-12 * np.abs(differences).max(), spread, np.inf)
     largest = ((usable - middle) / scale).max(1)
-    return (1 + (largest[:, None] >= (found - middle) / scale).sum(0)) / (1 + len(usable))
+    return (1 + (largest[:, None] >= (differences - middle) / scale).sum(0)) / (1 + len(usable))
 
 
 def embedding_effect(
@@ -200,26 +197,6 @@ def embedding_effect(
     null: tuple[np.ndarray, np.ndarray] | None = None,
     matched: bool = False,
 ) -> Effect | None:
-    """The effect of word vectors, with a bootstrap over topics.
-
-    Args:
-        models: Sums over pairs, of one model, or of several (fresh initialisations): then the mean, with a bootstrap
-            over models too.
-        resamples: Number of resamples of the bootstrap.
-        seed: Seed of the bootstrap.
-        null: Both means after each shuffle.
-        matched: Also compare at equal word frequencies.
-
-    Returns:
-        The effect; None where there is no pair of one kind.
-
-    Example:
-        >>> from topicscope.measure import Membership, pair_sums
-        >>> members = Membership(np.arange(6), np.array([0, 0, 1, 1, 2, 2]), words=6, topics=3)
-        >>> found = embedding_effect([pair_sums(np.repeat(np.eye(3), 2, axis=0), members)], resamples=50, seed=0)
-        >>> found.same, found.different, found.pairs
-        (1.0, 0.0, 3.0)
-    """
     means = bootstrap(models, resamples, seed)
     # each pair of words is there in both orders
     pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
@@ -230,24 +207,6 @@ def embedding_effect(
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
-    """The effect at equal word frequencies alone, with the resamples that `embedding_effect` draws.
-
-    Args:
-        sums: Sums over pairs, with word frequencies as strata.
-        resamples: Number of resamples of the bootstrap over topics.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        The effect; None where there is no pair of one kind.
-
-    Example:
-        >>> from topicscope.measure import Membership, pair_sums
-        >>> members = Membership(np.arange(6), np.array([0, 0, 1, 1, 2, 2]), words=6, topics=3)
-        >>> sums = pair_sums(np.repeat(np.eye(3), 2, axis=0), members, bins=np.array([0, 1, 0, 1, 0, 1]))
-        >>> found = matched_effect(sums, resamples=50, seed=0)
-        >>> found.same, found.different, found.difference
-        (1.0, 0.0, 1.0)
-    """
     return effect(*bootstrap([sums], resamples, seed, matched=True))
 
 
@@ -271,3 +230,88 @@ def _drawn(
     rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
     times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
     return times, rng.multinomial(models, np.full(models, 1 / models), resamples) / models
+
+
+LEVEL = 0.05  # a difference that so few of all dealings reach is one of the groups
+MOST_DEALINGS = 20_000  # that are all tried; of more, as many are drawn
+Answer = Literal["yes", "some", "no", "undecided"]
+
+
+@dataclass(frozen=True)
+class Separation:
+    inside: float | None  # mean similarity inside groups; None where there is no such pair
+    between: float | None  # mean similarity between groups; None where there is no such pair
+    p_value: float | None  # share of ways to deal the things out to the groups whose difference is at least as large
+    smallest: float | None  # the least that p could be with so few things
+    apart: dict[int, bool]
+
+    @property
+    def answer(self) -> Answer:
+        """Yes: p is at most .05, and every group is apart. Some: p is, but not every group is apart.
+
+        Undecided: there are too few things for p to be .05, or there is nothing to compare.
+        """
+        if self.p_value is None or self.smallest is None or self.smallest > LEVEL:
+            return "undecided"
+        if self.p_value > LEVEL:
+            return "no"
+        return "yes" if all(self.apart.values()) else "some"
+
+
+def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n"]) -> Separation:
+    """Are things of one group more alike than things of different groups?
+
+    Mean inside less mean between is compared with the same difference for all ways to deal the things out to the
+    groups.
+    """
+    groups = np.asarray(groups)
+    pairs = np.triu_indices(len(groups), 1)
+    values = similarity[pairs]
+    same = groups[pairs[0]] == groups[pairs[1]]
+    inside, between = (float(values[some].mean()) if some.any() else None for some in (same, ~same))
+    if inside is None or between is None or not math.isfinite(inside - between):
+        return Separation(inside, between, None, None, {})
+    apart = {}
+    for group in dict.fromkeys(groups.tolist()):
+        ours = [groups[side] == group for side in pairs]
+        if (ours[0] & ours[1]).any():
+            apart[group] = bool(values[ours[0] & ours[1]].mean() > values[ours[0] ^ ours[1]].mean())
+    sizes = list(Counter(groups.tolist()).values())
+    ways = math.factorial(len(groups)) // math.prod(map(math.factorial, sizes))
+    alike = math.prod(map(math.factorial, Counter(sizes).values()))  # dealings that only exchange groups of one size
+    observed = inside - between
+    dealt = dealings(len(groups), tuple(sizes)) if ways <= MOST_DEALINGS else drawn_dealings(groups)
+    tolerance = 1e-12 * max(1.0, abs(observed))
+    reached = count = 0
+    for labels in dealt:
+        together = labels[pairs[0]] == labels[pairs[1]]
+        reached += values[together].mean() - values[~together].mean() >= observed - tolerance
+        count += 1
+    if ways <= MOST_DEALINGS:
+        return Separation(inside, between, reached / ways, alike / ways, apart)
+    return Separation(inside, between, (1 + reached) / (1 + count), 1 / (1 + count), apart)
+
+
+def dealings(count: int, sizes: tuple[int, ...]) -> Iterator[Int[np.ndarray, " n"]]:
+    """Every way to give `count` things labels, each label as often as its size."""
+
+    def deal(free: tuple[int, ...], label: int) -> Iterator[list[tuple[int, int]]]:
+        if label == len(sizes):
+            yield []
+            return
+        for chosen in combinations(free, sizes[label]):
+            left = tuple(thing for thing in free if thing not in chosen)
+            for rest in deal(left, label + 1):
+                yield [*((thing, label) for thing in chosen), *rest]
+
+    for pairs in deal(tuple(range(count)), 0):
+        labels = np.empty(count, dtype=np.int64)
+        for thing, label in pairs:
+            labels[thing] = label
+        yield labels
+
+
+def drawn_dealings(groups: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " n"]]:
+    rng = generator(0, Stream.DEALT_GROUPS)
+    for _ in range(MOST_DEALINGS - 1):
+        yield rng.permutation(groups)

@@ -1,17 +1,13 @@
-"""Means over all pairs of words by relation, exactly, from sums of vectors: no loop over pairs, no matrix over words.
+"""Sums and means over pairs of words by topic: of vectors, of a matrix, and of attention.
 
-A word counts once in each of its topics. Same topic: pairs of different words inside a topic. Different topic: a word
-of one topic and one of another, unless the two words share some topic. Where every word has one topic, these are the
-plain 'same' and 'different'.
-
-With S_k the sum of topic k's vectors, the pairs inside it sum to |S_k|^2 - sum_i |u_i|^2, and those between k and l to
-S_k . S_l. Words with several topics add pairs to that by sharing a topic. Those pairs are few, and are subtracted
-one by one.
+Sums over pairs of vectors are sums of vectors: with S_k the sum over topic k, the pairs inside k have |S_k|^2 less the
+squared lengths of its words.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,22 +18,10 @@ from topicscope.ground import Stream, generator
 
 @dataclass(frozen=True)
 class Membership:
-    """Which words are in which topics, as a list of (word, topic) in order of topic.
-
-    Attributes:
-        word: Words (I).
-        topic: Their topics (I).
-        words: Number of words.
-        topics: Number of topics.
-
-    Example:
-        >>> members = Membership(np.array([0, 1, 1]), np.array([0, 0, 1]), words=2, topics=2)
-        >>> members.sizes.tolist(), members.topics_of_word.tolist()
-        ([2, 1], [1, 2])
-    """
+    """Which words are in which topics, as a list of (word, topic) in order of topic."""
 
     word: Int[np.ndarray, " I"]
-    topic: Int[np.ndarray, " I"]
+    topic: Int[np.ndarray, " I"]  # their topics (I)
     words: int
     topics: int
 
@@ -56,8 +40,8 @@ class Membership:
         """The same topics of some of the words, which are numbered anew in their order."""
         place = np.full(self.words, -1)
         place[words] = np.arange(len(words))
-        kept = place[self.word] >= 0
-        return Membership(place[self.word[kept]], self.topic[kept], len(words), self.topics)
+        among = place[self.word] >= 0
+        return Membership(place[self.word[among]], self.topic[among], len(words), self.topics)
 
     def shared(self) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"], Float[np.ndarray, " P"]]:
         """Ordered pairs (a word with itself included) that share a topic though one of them has another topic too.
@@ -81,21 +65,12 @@ class PairSums:
     """Sums and numbers of ordered pairs of words inside each topic and between every two.
 
     The last axis are strata: by how frequent the two words are, or just one.
-
-    Attributes:
-        same: Sums inside topics (K x S).
-        same_pairs: Numbers of pairs inside topics (K x S).
-        between: Sums between topics (K x K x S); zero between a topic and itself.
-        between_pairs: Numbers of pairs between topics (K x K x S).
-
-    Example:
-        See `pair_sums`.
     """
 
-    same: Float[np.ndarray, "K S"]
-    same_pairs: Float[np.ndarray, "K S"]
-    between: Float[np.ndarray, "K K S"]
-    between_pairs: Float[np.ndarray, "K K S"]
+    same: Float[np.ndarray, "K S"]  # sums inside topics
+    same_pairs: Float[np.ndarray, "K S"]  # numbers of pairs inside topics
+    between: Float[np.ndarray, "K K S"]  # sums between topics; zero between a topic and itself
+    between_pairs: Float[np.ndarray, "K K S"]  # numbers of pairs between topics
 
     @np.errstate(invalid="ignore")
     def means(
@@ -118,7 +93,6 @@ class PairSums:
         return (share * left).sum(-1), (share * right).sum(-1)
 
     def pooled(self) -> PairSums:
-        """All strata together."""
         return PairSums(
             *(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs))
         )
@@ -149,23 +123,6 @@ def pair_sums(
     *,
     partners: Float[np.ndarray, "W d"] | None = None,
 ) -> PairSums:
-    """Sums of dot products over pairs of words, inside topics and between them.
-
-    Args:
-        vectors: Vectors of the words (W x d); of length 1 for cosines.
-        membership: Which words are in which topics.
-        bins: Groups of words, usually by frequency (W); a stratum is the bins of a pair's two words.
-        partners: Vectors of the second word of each ordered pair, where they are others than those of the first.
-
-    Returns:
-        The sums.
-
-    Example:
-        >>> members = Membership(np.arange(4), np.array([0, 0, 1, 1]), words=4, topics=2)
-        >>> sums = pair_sums(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]]), members)
-        >>> [round(float(mean), 6) for mean in sums.means()], sums.topic_means().tolist()
-        ([0.9, 0.3], [1.0, 0.8])
-    """
     u = np.asarray(vectors, dtype=np.float64)
     v = u if partners is None else np.asarray(partners, dtype=np.float64)
     bins = np.zeros(len(u), dtype=np.int64) if bins is None else bins
@@ -208,19 +165,7 @@ def pair_sums(
 
 
 def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
-    """Put words into bins of about the same size, by frequency; equally frequent words are in the same bin.
-
-    Args:
-        frequency: Frequency of each word (W).
-        count: Number of bins.
-
-    Returns:
-        Bin of each word (W), from 0.
-
-    Example:
-        >>> frequency_bins(np.array([1.0, 1.0, 5.0, 9.0]), count=2).tolist()
-        [0, 0, 1, 1]
-    """
+    """Put words into bins of about the same size, by frequency; equally frequent words are in the same bin."""
     edges = np.quantile(frequency, np.linspace(0, 1, count + 1)[1:-1])
     return np.searchsorted(np.unique(edges), frequency, side="left")
 
@@ -233,25 +178,7 @@ def shuffled_means(
     *,
     partners: Float[np.ndarray, "W d"] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Same-topic and different-topic mean where topics are given to words at random. Sizes and overlaps of topics stay.
-
-    Args:
-        vectors: Vectors of the words (W x d); of length 1 for cosines.
-        membership: Which words are in which topics.
-        shuffles: How often the topics are dealt out again.
-        seed: Seed of the shuffles.
-        partners: As in `pair_sums`.
-
-    Returns:
-        Both means after each shuffle (S each).
-
-    Example:
-        >>> members = Membership(np.arange(40), np.repeat([0, 1], 20), words=40, topics=2)
-        >>> vectors = np.repeat(np.eye(2), 20, axis=0)  # words of one topic are equal
-        >>> same, different = shuffled_means(vectors, members, shuffles=100, seed=0)
-        >>> bool(abs((same - different).mean()) < 0.02)  # without topics there is no difference; as they are it is 1
-        True
-    """
+    """Same-topic and different-topic mean with topics dealt to words at random; sizes and overlaps of topics stay."""
     import torch
     from torch.nn.functional import embedding_bag
 
@@ -285,3 +212,64 @@ def shuffled_means(
         same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
         different[i] = (float(sums.sum(0) @ others.sum(0)) - inside - shared) / between_pairs
     return same, different
+
+
+def matrix_pair_sums(
+    sums: Float[np.ndarray, "V V"], pairs: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"]
+) -> PairSums:
+    members = (topic[:, None] == np.arange(1, topic.max() + 1)).astype(float)  # V x K
+
+    def tables(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        between, off = members.T @ matrix @ members, matrix * (1 - np.eye(len(topic)))
+        np.fill_diagonal(between, 0)
+        return np.einsum("ik,ij,jk->k", members, off, members, optimize=True)[:, None], between[:, :, None]
+
+    (same, between), (same_pairs, between_pairs) = tables(sums), tables(pairs)
+    return PairSums(same, same_pairs, between, between_pairs)
+
+
+class AttentionMeans(NamedTuple):
+    """Mean attention weight of a pair of positions by the relation of their words (Tables 3 and 4)."""
+
+    same_word: float  # mean weight of a key with the same word
+    same_topic: float  # mean weight of a key with another word of the same topic
+    different_topic: float  # mean weight of a key with a word of another topic
+
+    @property
+    def alpha(self) -> float:
+        return self.same_topic / self.different_topic
+
+    @property
+    def beta(self) -> float:
+        return self.same_word / self.different_topic
+
+
+def attention_means(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> AttentionMeans:
+    sums, pairs = word_pair_sums(scores, counts)
+    same_topic = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+    own = np.diagonal(sums).sum(), np.diagonal(pairs).sum()
+    mates = sums[same_topic].sum(), pairs[same_topic].sum()
+    # the attention of every position sums to 1
+    others = counts.sum() - own[0] - mates[0], (counts.sum(1) ** 2).sum() - own[1] - mates[1]
+    return AttentionMeans(*(float(total / number) for total, number in (own, mates, others)))
+
+
+def attention_pair_sums(
+    scores: Float[np.ndarray, "V V"], topic: Int[np.ndarray, " V"], counts: Float[np.ndarray, "D V"]
+) -> PairSums:
+    return matrix_pair_sums(*word_pair_sums(scores, counts), topic)
+
+
+def word_pair_sums(
+    scores: Float[np.ndarray, "V V"], counts: Float[np.ndarray, "D V"]
+) -> tuple[Float[np.ndarray, "V V"], Float[np.ndarray, "V V"]]:
+    """Attention and number of pairs of positions, summed over documents, for every query word j and key word i.
+
+    A query word j of a document attends each position of word i with exp(score) / z_j, z_j = sum_i count_i exp(score).
+    So sums over pairs of positions are sums over pairs of words, weighted by their counts: three matrix products.
+    """
+    weight = np.exp(scores - scores.max(1, keepdims=True))
+    share = np.divide(counts, counts @ weight.T, out=np.zeros(counts.shape), where=counts > 0)  # query positions / z
+    return (share.T @ counts) * weight, counts.T @ counts

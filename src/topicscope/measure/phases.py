@@ -1,12 +1,33 @@
 """The two stages (Section 5.1, Figure 4): does the value matrix settle before key and query begin?"""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
+
+
+def appears(steps: Int[np.ndarray, " S"], low: Float[np.ndarray, " S"]) -> int | None:
+    """The first step from which on the lower end of an interval stays above zero."""
+    below = np.flatnonzero(~(low > 0))
+    first = 0 if not len(below) else int(below[-1]) + 1
+    return int(steps[first]) if first < len(steps) else None
+
+
+def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) -> Float[np.ndarray, "*R"]:
+    """Where a curve has first made half of the way from its first to its last value; linear between steps."""
+    first, last = curves[..., :1], curves[..., -1:]
+    reached = curves - (first + last) / 2
+    place = np.clip((reached >= 0).argmax(-1), 1, None)[..., None]
+    after, before = np.take_along_axis(reached, place, -1), np.take_along_axis(reached, place - 1, -1)
+    x1, x0 = steps[place], steps[place - 1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(last > first, x0 + (x1 - x0) * -before / (after - before), np.nan)[..., 0]
+
 
 ROTATION_SPAN = 10
 """Steps between the two value matrices whose rotation is measured (Figure 5)."""
@@ -18,18 +39,6 @@ def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.nda
     """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
 
     With half of the rise this step is called t50.
-
-    Args:
-        norm: One number per step (S).
-        share: Share of the rise.
-        steps: Those of the norms, where some were left out.
-
-    Returns:
-        The step; NaN where the norm does not rise.
-
-    Example:
-        >>> risen(np.array([1.0, 1.0, 2.0, 4.0, 9.0, 9.0])), risen(np.ones(5))
-        (4.0, nan)
     """
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
@@ -49,17 +58,7 @@ def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
 
 @dataclass(frozen=True)
 class Stages:
-    """Half-way steps of the norms (t50); NaN where one has not risen.
-
-    Attributes:
-        value: Half-way step of W_V.
-        key: Half-way step of W_K.
-        query: Half-way step of W_Q.
-
-    Example:
-        >>> Stages(value=10.0, key=40.0, query=50.0).separation
-        4.0
-    """
+    """Half-way steps of the norms (t50); NaN where one has not risen."""
 
     value: float
     key: float
@@ -71,12 +70,11 @@ class Stages:
         return float(np.fmin(self.key, self.query)) / max(self.value, 1.0)
 
     def as_dict(self) -> dict[str, float | None]:
-        """None where a norm has not risen."""
         steps = {"t50_value": self.value, "t50_key": self.key, "t50_query": self.query, "separation": self.separation}
         return {name: value if np.isfinite(value) else None for name, value in steps.items()}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, float | None]) -> "Stages":
+    def from_dict(cls, data: Mapping[str, float | None]) -> Stages:
         return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in ("value", "key", "query")))
 
 
@@ -84,74 +82,24 @@ LAYER = re.compile(r"norm_key(?:_((?:[a-z]+_)?\d+))?")  # in the names of metric
 
 
 def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
-    """The layers of a run: '0' of norm_key_0, 'cross_1' of norm_key_cross_1, '' of norm_key, which has no layer.
-
-    Args:
-        metrics: Columns by name.
-
-    Returns:
-        Names of the layers.
-
-    Example:
-        >>> layer_names({"loss": np.zeros(1), "norm_key_0": np.zeros(1), "norm_key_1": np.zeros(1)})
-        ['0', '1']
-    """
+    """The layers of a run: '0' of norm_key_0, 'cross_1' of norm_key_cross_1, '' of norm_key, which has no layer."""
     return [match[1] or "" for name in metrics if (match := LAYER.fullmatch(name))]
 
 
 def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
-    """The norms of one layer, under the names that a one-layer run has.
-
-    Args:
-        metrics: Columns by name, such as norm_key_0 of layer '0'.
-        layer: Name of the layer, from `layer_names`.
-
-    Returns:
-        Columns norm_key, norm_query and norm_value.
-
-    Example:
-        >>> metrics = {f"norm_{part}_0": np.zeros(2) for part in ("key", "query", "value")}
-        >>> list(layer_metrics(metrics, "0"))
-        ['norm_key', 'norm_query', 'norm_value']
-    """
+    """The norms of one layer, under the names that a one-layer run has."""
     end = f"_{layer}" if layer else ""
     return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
 
 
 def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2 ..."]) -> Float[np.ndarray, "S ..."]:
-    """(1 - cos) / 2 of the angle between each matrix and that of ROTATION_SPAN steps before.
-
-    Args:
-        products: Their inner products (S x ...).
-        norms: Norms of the matrices, ROTATION_SPAN more: those of the steps before come first.
-
-    Returns:
-        Between 0 and 1; NaN where a norm is 0 or not known.
-
-    Example:
-        >>> rotations(np.array([0.0, -2.0]), np.r_[np.ones(ROTATION_SPAN), 2.0, 2.0]).tolist()
-        [0.5, 1.0]
-    """
+    """(1 - cos) / 2 of the angle between each matrix and that of ROTATION_SPAN steps before."""
     with np.errstate(invalid="ignore", divide="ignore"):
         cosine = products / (norms[ROTATION_SPAN:] * norms[:-ROTATION_SPAN])
     return (1 - np.clip(cosine, -1, 1)) / 2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
-    """Half-way steps of the norms; or the steps at which another share of the rise is made.
-
-    Args:
-        metrics: Columns norm_value, norm_key and norm_query; and step, where some steps were left out.
-        share: Share of the rise.
-
-    Returns:
-        The steps.
-
-    Example:
-        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
-        >>> stages({"norm_value": early, "norm_key": late, "norm_query": late})
-        Stages(value=1.0, key=4.0, query=4.0)
-    """
     steps = metrics.get("step")
     return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
 
@@ -163,17 +111,6 @@ def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[fl
     """The two stages of a run, for figures. The second starts when key or query has made a tenth of its rise.
 
     What counts is which rise comes first. The value matrix may rise again later, and be half-way only then.
-
-    Args:
-        metrics: Columns norm_value, norm_key and norm_query.
-
-    Returns:
-        From, to and name of each; empty where there are not two.
-
-    Example:
-        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
-        >>> stage_bands({"norm_value": early, "norm_key": late, "norm_query": late})
-        [(0.0, 4.0, 'stage 1: value'), (4.0, 5.0, 'stage 2: key and query')]
     """
     starts = stages(metrics, START)
     if not (stages(metrics).separation > 1 or starts.separation >= TWO_STAGE):
@@ -183,7 +120,6 @@ def stage_bands(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[fl
 
 
 def last_step(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> float:
-    """From the column of steps, where some were left out."""
     return float(metrics["step"][-1] if "step" in metrics else len(metrics["norm_key"]) - 1)
 
 
@@ -205,20 +141,6 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     only': the value matrix rises, key and query do not. 'two-stage': key and query are at least TWO_STAGE times as late
     as value. 'staggered': they start so much later, but are not half-way so much later, since the value matrix levels
     off first and rises again once attention has formed. 'at once': all others.
-
-    Args:
-        halves: Steps at which half of each rise was made.
-        starts: Steps at which a tenth was made.
-        first_loss: Loss at the start.
-        last_loss: Loss at the end.
-
-    Returns:
-        The name of the phase.
-
-    Example:
-        >>> late = Stages(value=10.0, key=400.0, query=500.0)
-        >>> phase(late, late, first_loss=4.0, last_loss=3.0), phase(late, late, first_loss=3.0, last_loss=9.0)
-        ('two-stage', 'diverged')
     """
     rules: list[tuple[Phase, bool]] = [  # the first that holds
         ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
@@ -253,26 +175,13 @@ READINGS: dict[Phase, str] = {
 
 @dataclass(frozen=True)
 class Course:
-    """The course of a run.
-
-    Attributes:
-        phase: Its name.
-        halves: When half of each norm's rise was made (t50).
-        starts: When a tenth of it was made.
-        rising: Norms without a plateau.
-
-    Example:
-        See `course`.
-    """
-
     phase: Phase
-    halves: Stages | None = None
-    starts: Stages | None = None
-    rising: tuple[str, ...] = ()
+    halves: Stages | None = None  # when half of each norm's rise was made (t50)
+    starts: Stages | None = None  # when a tenth of it was made
+    rising: tuple[str, ...] = ()  # norms without a plateau
 
     @property
     def sentence(self) -> str:
-        """One sentence on the phase with its numbers, and one on how to read it."""
         if self.halves is None or not np.isfinite(self.halves.value):
             return f"Phase: {self.phase}. {READINGS[self.phase]}"
         steps = ", ".join(
@@ -300,21 +209,6 @@ def course(
     """The course of a run from the norms of its layers.
 
     Of several layers the one with the smallest separation counts: a run is as two-stage as its least two-stage layer.
-
-    Args:
-        status: 'done', 'stopped' or 'diverged'.
-        losses: One per step (S).
-        last_loss: Loss at the end.
-        layers: Columns norm_value, norm_key and norm_query of each layer.
-
-    Returns:
-        The course.
-
-    Example:
-        >>> early, late = np.array([1.0, 9, 9, 9, 9, 9]), np.array([1.0, 1, 1, 1, 9, 9])
-        >>> layer = {"norm_value": early, "norm_key": late, "norm_query": late}
-        >>> course("done", np.linspace(4, 3, 6), 3.0, [layer]).phase
-        'two-stage'
     """
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return Course("diverged")
@@ -323,3 +217,76 @@ def course(
     starts = stages(layers[least], START)
     rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
     return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)
+
+
+Act = Literal["start", "stage 1", "between", "stage 2", "at once", "third act", "ended"]
+MOVING = 0.02  # share of its norm that a part gains in the last tenth of the steps
+CLEARLY = 1.5  # times its start that key or query must reach, before their rest can be a plateau
+
+
+def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
+    """Where a run that is still going on stands: which norms have risen from their start, and which are rising now.
+
+    Unlike `phase` it knows no plateau: the rest of the run is not there yet.
+    """
+    norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
+    window = max(1, len(norms[0]) // 10)
+    if len(norms[0]) < 3:
+        return "start"
+    has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
+    moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
+    value, attention = has_risen[0], any(has_risen[1:])
+    separation = stages(metrics, START).separation  # not a number as long as the last tenth of attention has not risen
+    apart = separation >= TWO_STAGE  # value had started long before key and query
+    clearly = max(norm[-1] / norm[0] for norm in norms[1:]) >= CLEARLY
+    rules: list[tuple[Act, bool]] = [  # the first that holds
+        ("start", not value and not attention),
+        ("stage 1", not attention and moves[0]),
+        ("between", not attention),
+        ("stage 2", any(moves[1:]) and not moves[0]),
+        ("at once", any(moves[1:]) and not apart),
+        ("third act", moves[0] and apart),
+        ("at once", moves[0]),
+        ("between", value and not clearly and not separation < TWO_STAGE),  # attention has only begun, slowly
+        ("ended", True),
+    ]
+    return next(name for name, holds in rules if holds)
+
+
+def bands_so_far(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[tuple[float, float, str]]:
+    """The stages of a run that goes on, as far as they can be told: the first alone, as long as attention rests."""
+    apart = stages(metrics, START).separation  # not a number as long as attention has not risen
+    if not apart < TWO_STAGE and act(metrics) in ("stage 1", "between"):
+        return [(0.0, last_step(metrics), FIRST)]
+    return stage_bands(metrics) if apart >= TWO_STAGE else []
+
+
+def extremes(
+    values: Float[np.ndarray, " S"], size: int, marked: Bool[np.ndarray, " S"] | None = None
+) -> Int[np.ndarray, " P"]:
+    """The places of the lowest and of the highest value in every `size` values, in order; S is a multiple of `size`.
+
+    Where some are `marked`, the last of those stands for the lowest. NaN is neither. Always two places per group.
+    """
+    table = values.reshape(-1, size)
+    unknown = np.isnan(table)
+    low, high = np.where(unknown, np.inf, table).argmin(1), np.where(unknown, -np.inf, table).argmax(1)
+    if marked is not None:
+        chosen = marked.reshape(-1, size)
+        low = np.where(chosen.any(1), size - 1 - chosen[:, ::-1].argmax(1), low)
+    high = np.where(high == low, (high + 1) % size, high)
+    pairs = np.sort(np.stack([low, high], 1), 1) + size * np.arange(len(table))[:, None]
+    return np.asarray(pairs.ravel())
+
+
+def thinned(values: Float[np.ndarray, " S"], most: int) -> Int[np.ndarray, " P"]:
+    """At most so many places of a curve: its first and last point, its extremes, and extremes all along it."""
+    count = len(values)
+    if count <= most:
+        return np.arange(count)
+    groups = (most - 2) // 2
+    size = -(-(count - 2) // groups)
+    inner = np.full(groups * size, np.nan)
+    inner[: count - 2] = values[1:-1]
+    places = extremes(inner, size)
+    return np.concatenate([[0], 1 + places[places < count - 2], [count - 1]])

@@ -1,11 +1,6 @@
-"""Word relations (same word, same topic, different topic) and the means of a matrix over them.
+"""Means of a matrix over pairs of words by their relation: same word, same topic, different topic.
 
-[MASK] is in no relation.
-
->>> import torch
->>> topic = np.array([0, 1, 1, 2, 2])
->>> matrix_block_means(relation_masks(topic, torch.float32), torch.eye(5).view(1, 25)).tolist()
-[[0.0, 0.0, 1.0]]
+[MASK], the first word, is in no relation.
 """
 
 from __future__ import annotations
@@ -23,21 +18,7 @@ if TYPE_CHECKING:
 def relation_masks(
     topic: Int[np.ndarray, " V"] | Bool[np.ndarray, "V V"], dtype: torch.dtype, device: torch.device | str = "cpu"
 ) -> Float[torch.Tensor, "3 V*V"]:
-    """Rows that average a flattened V x V matrix over three relations: same topic, different topic, diagonal.
-
-    Args:
-        topic: Topic of each word (V), 0 for [MASK]; or, where words have several, which words share one (V x V).
-        dtype: Floating-point type of the result.
-        device: Device of the result.
-
-    Returns:
-        The rows (3 x V*V); NaN where no pair is in a relation.
-
-    Example:
-        >>> import torch
-        >>> relation_masks(np.array([0, 1, 1, 2]), torch.float64).sum(1).tolist()
-        [1.0, 1.0, 1.0]
-    """
+    """Rows that average a flattened V x V matrix over three relations: same topic, different topic, diagonal."""
     import torch
 
     there = topic > 0 if topic.ndim == 1 else np.arange(len(topic)) > 0
@@ -51,40 +32,11 @@ def relation_masks(
 def matrix_block_means(
     masks: Float[torch.Tensor, "3 V*V"], matrices: Float[torch.Tensor, "*E V*V"]
 ) -> Float[torch.Tensor, "*E 3"]:
-    """Means of flattened matrices over the three relations.
-
-    Args:
-        masks: From `relation_masks` (3 x V*V).
-        matrices: (E x V*V).
-
-    Returns:
-        Same topic, different topic, diagonal (E x 3).
-
-    Example:
-        >>> import torch
-        >>> masks = relation_masks(np.array([0, 1, 1, 2, 2]), torch.float32)
-        >>> matrix_block_means(masks, torch.eye(5).view(1, 25)).tolist()
-        [[0.0, 0.0, 1.0]]
-    """
     return matrices @ masks.mT
 
 
 def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
-    """Means of the Gram matrix W_E'W_E over the three relations, from sums of vectors. The matrix is not built.
-
-    Args:
-        topics: T; the words 1..Tv lie topic by topic.
-        embedding: W_E of each model (E x d x V).
-
-    Returns:
-        Same topic, different topic, diagonal (E x 3).
-
-    Example:
-        >>> import torch
-        >>> words = torch.tensor([[[0.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0]]])  # [MASK], then two topics
-        >>> gram_block_means(2, words).tolist()
-        [[1.0, 0.0, 1.0]]
-    """
+    """Means of the Gram matrix W_E'W_E over the three relations, from sums of vectors. The matrix is not built."""
     import torch
 
     models, d, vocabulary = embedding.shape
@@ -101,22 +53,10 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
 
 
 class WordKinds(NamedTuple):
-    """Words that may have several topics, by kind: those of one kind have the same topics.
+    """Words that may have several topics, by kind: those of one kind have the same topics."""
 
-    Attributes:
-        members: 1 at the kind of each word, without [MASK] (n x K).
-        related: 1 where two kinds have a topic in common (K x K).
-        pairs: Numbers of pairs that share a topic, that share none, and of words (3); NaN for none.
-
-    Example:
-        >>> import torch
-        >>> kinds = WordKinds.of(np.array([0, 0, 1]), np.eye(2, dtype=bool), like=torch.zeros(1))
-        >>> kinds.pairs.tolist()
-        [2.0, 4.0, 3.0]
-    """
-
-    members: Float[torch.Tensor, "n K"]
-    related: Float[torch.Tensor, "K K"]
+    members: Float[torch.Tensor, "n K"]  # 1 at the kind of each word, without [MASK]
+    related: Float[torch.Tensor, "K K"]  # 1 where two kinds have a topic in common
     pairs: Float[torch.Tensor, " 3"]
 
     @classmethod
@@ -132,24 +72,62 @@ class WordKinds(NamedTuple):
 
 
 def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
-    """As `gram_block_means`, where words have several topics, or topics differ in size.
-
-    Args:
-        words: The words by kind.
-        embedding: W_E of each model (E x d x V).
-
-    Returns:
-        Same topic, different topic, diagonal (E x 3).
-
-    Example:
-        >>> import torch
-        >>> kinds = WordKinds.of(np.array([0, 0, 1]), np.eye(2, dtype=bool), like=torch.zeros(1))
-        >>> gram_relation_means(kinds, torch.tensor([[[0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]])).tolist()
-        [[1.0, 0.0, 1.0]]
-    """
+    """As `gram_block_means`, where words have several topics, or topics differ in size."""
     import torch
 
     vectors = embedding[:, :, 1:]
     lengths, sums = vectors.square().sum((1, 2)), vectors @ words.members
     inside, total = ((sums @ words.related) * sums).sum((1, 2)), sums.sum(2).square().sum(1)
     return torch.stack([inside - lengths, total - inside, lengths], dim=1) / words.pairs
+
+
+Square = Float[np.ndarray, "V V"]
+Has = Bool[np.ndarray, "words T"]
+
+SAME, PARTNER, OTHER = "same", "partner", "other"
+
+
+def topic_pair_means(matrix: Square, weight: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "T T"]:
+    """The mean entry of a matrix over words in rows of one topic and columns of another."""
+    weight, words = np.asarray(weight, dtype=float), np.asarray(matrix, dtype=float)[1:, 1:]
+    total = weight.T @ words @ weight - (weight * np.diag(words)[:, None]).T @ weight
+    pairs = np.outer(weight.sum(0), weight.sum(0)) - weight.T @ weight
+    # a topic of one word has no pair; rounding may leave a little of nothing
+    there = pairs > 1e-12 * np.outer(weight.sum(0), weight.sum(0))
+    return np.divide(total, pairs, out=np.full_like(total, np.nan), where=there)
+
+
+def shared_topic_means(matrix: Square, has: Has) -> dict[int, float]:
+    """The mean entry over pairs of different words, by how many topics the two have in common."""
+    patterns, kind = _kinds(has)
+    return _means_by_code(matrix, kind, (patterns @ patterns.T).astype(int))
+
+
+def partner_means(matrix: Square, has: Has, group: Int[np.ndarray, " T"]) -> dict[str, float | None]:
+    """The mean entry over pairs of different words, where topics come in groups."""
+    patterns, kind = _kinds(has)
+    groups = (patterns @ np.eye(int(group.max()) + 1)[group]) > 0
+    partners = groups.astype(float) @ groups.T.astype(float) > 0
+    code = np.where(patterns @ patterns.T > 0, 0, np.where(partners, 1, 2))
+    means = _means_by_code(matrix, kind, code)
+    return {name: means.get(number) for number, name in enumerate((SAME, PARTNER, OTHER))}
+
+
+def _kinds(has: Has) -> tuple[Float[np.ndarray, "K T"], Int[np.ndarray, " words"]]:
+    """Words that are in the same topics are of one kind: the topics of each kind, and the kind of each word."""
+    patterns, kind = np.unique(has, axis=0, return_inverse=True)
+    return patterns.astype(float), kind.reshape(-1)
+
+
+def _means_by_code(matrix: Square, kind: Int[np.ndarray, " words"], code: Int[np.ndarray, "K K"]) -> dict[int, float]:
+    """`code` of two kinds of words; a sum over pairs of words is one over pairs of kinds."""
+    words = np.asarray(matrix, dtype=float)[1:, 1:]
+    order, size = np.argsort(kind, kind="stable"), np.bincount(kind)
+    starts = np.cumsum(size) - size
+    sums = np.add.reduceat(np.add.reduceat(words[order], starts, axis=0)[:, order], starts, axis=1)
+    pairs, own = np.outer(size, size), np.arange(len(size))
+    pairs[own, own] -= size
+    sums[own, own] -= np.bincount(kind, np.diag(words))
+    flat = code.ravel()
+    total, count = np.bincount(flat, sums.ravel()), np.bincount(flat, pairs.ravel())
+    return {int(one): float(total[one] / count[one]) for one in np.flatnonzero(count)}

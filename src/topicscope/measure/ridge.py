@@ -1,10 +1,8 @@
-"""How much of some shares (a document's topics) is linear in some features: ridge regression, cross-validated.
+"""How much of a document's topics, or of its class, is linear in some features: ridge regression, cross-validated.
 
-(scores,) = ridge_scores(states, mixtures, seed=0); scores.r2, scores.interval(resamples=1000, seed=0)
-
-Folds are drawn: a corpus may be in an order, such as its labels in turn. The strength is chosen from GRID by
-the exact leave-one-out error of the training folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of
-squares about the mean of the training folds.
+Folds are drawn: a corpus may be in an order, such as its labels in turn. The strength is chosen from GRID by the exact
+leave-one-out error of the training folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of squares
+about the mean of the training folds. A classifier has one column per class; the largest is the guess.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Stream, generator
-from topicscope.measure.intervals import Interval, interval
+from topicscope.measure.effects import Interval, interval
 
 FOLDS = 5
 FEWEST = 2 * FOLDS  # documents of a cross-validation
@@ -27,29 +25,16 @@ NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
 
 @dataclass(frozen=True)
 class Scores:
-    """Squared errors of predicted shares, document by document.
-
-    Attributes:
-        errors: Squared error of each prediction (D).
-        totals: Squared distance of each document from the mean of the training folds (D).
-
-    Example:
-        >>> Scores(errors=np.array([0.1, 0.1]), totals=np.array([0.5, 0.5])).r2
-        0.8
-    """
-
-    errors: Float[np.ndarray, " D"]
-    totals: Float[np.ndarray, " D"]
+    errors: Float[np.ndarray, " D"]  # squared error of each prediction
+    totals: Float[np.ndarray, " D"]  # squared distance of each document from the mean of the training folds
 
     @property
     def r2(self) -> float | None:
-        """None where the shares do not vary, or the features are no numbers."""
         total = float(self.totals.sum())
         return 1 - float(self.errors.sum()) / total if total > 0 and np.isfinite(self.errors).all() else None
 
     @np.errstate(invalid="ignore", divide="ignore")
     def interval(self, resamples: int, seed: int) -> Interval | None:
-        """Of R2, 95%: bootstrap over documents."""
         if self.r2 is None:
             return None
         times = drawn_documents(len(self.errors), resamples, seed)
@@ -58,7 +43,6 @@ class Scores:
 
 @functools.lru_cache(maxsize=1)  # every layer is resampled alike
 def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
-    """How often each resample draws each document."""
     drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
         documents, np.full(documents, 1 / documents), resamples
     )
@@ -71,27 +55,11 @@ def folds(documents: int, seed: int) -> Int[np.ndarray, " D"]:
 
 
 def about_training_mean(shares: Float[np.ndarray, "D K"], fold: Int[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
-    """Squared distance of every document from the mean of the folds that it is not in."""
     means = np.stack([shares[fold != f].mean(0) for f in range(FOLDS)])
     return ((shares - means[fold]) ** 2).sum(1)
 
 
 def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"], *, seed: int) -> Scores:
-    """Scores of predictions that nothing is fitted for.
-
-    Args:
-        predictions: (D x K).
-        shares: The truth (D x K).
-        seed: Seed of the folds.
-
-    Returns:
-        The scores.
-
-    Example:
-        >>> shares = np.eye(2)[np.arange(20) % 2]
-        >>> direct_scores(shares, shares, seed=0).r2
-        1.0
-    """
     return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares, folds(len(shares), seed)))
 
 
@@ -102,22 +70,7 @@ def ridge_scores(
     *,
     seed: int,
 ) -> list[Scores]:
-    """How much of some shares is linear in some features: ridge regression, cross-validated.
-
-    Args:
-        features: (D x d).
-        shares: Such as topics of documents (D x K).
-        orders: Other orders of the documents, in which the shares are scored too.
-        seed: Seed of the folds.
-
-    Returns:
-        Scores of the shares, and then of the shares in each other order.
-
-    Example:
-        >>> shares = np.eye(2)[np.arange(20) % 2]
-        >>> round(ridge_scores(shares, shares, seed=0)[0].r2, 3)
-        1.0
-    """
+    """How much of some shares is linear in some features: ridge regression, cross-validated."""
     x, y = (np.asarray(array, dtype=np.float64) for array in (features, shares))
     every, fold = [np.arange(len(x)), *orders], folds(len(x), seed)
     errors = np.full((len(every), len(x)), np.nan)
@@ -142,12 +95,12 @@ def components(
     x, z = train - mean, test - mean
     if len(x) <= x.shape[1]:
         squares, axes = np.linalg.eigh(x @ x.T)
-        kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-        roots, axes = np.sqrt(squares[kept]), axes[:, kept]
-        return axes * roots, (z @ x.T) @ axes / roots, squares[kept]
+        real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+        roots, axes = np.sqrt(squares[real]), axes[:, real]
+        return axes * roots, (z @ x.T) @ axes / roots, squares[real]
     squares, axes = np.linalg.eigh(x.T @ x)
-    kept = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-    return x @ axes[:, kept], z @ axes[:, kept], squares[kept]
+    real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+    return x @ axes[:, real], z @ axes[:, real], squares[real]
 
 
 def predictions(
@@ -174,3 +127,102 @@ def predictions(
         if error < least:
             least, weights, left_out = error, slopes, residual
     return right @ weights + mean, shares - left_out
+
+
+Classes = Int[np.ndarray, " D"]
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    truth: Classes
+    guessed: Classes  # guessed class; -1 where the features are no numbers
+
+    @property
+    def accuracy(self) -> float:
+        return float((self.truth == self.guessed).mean())
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean over classes of 2 hits / (documents of the class + guesses of it)."""
+        return float(self._f1(np.ones((1, len(self.truth))))[0])
+
+    def intervals(self, resamples: int, seed: int) -> tuple[Interval | None, Interval | None]:
+        """Of accuracy and macro F1, 95%: bootstrap over documents."""
+        times = drawn_documents(len(self.truth), resamples, seed)
+        return interval(times @ (self.truth == self.guessed) / len(self.truth)), interval(self._f1(times))
+
+    def _f1(self, times: Float[np.ndarray, "R D"]) -> Float[np.ndarray, " R"]:
+        """Of resamples; over the classes that some document of the resample has or was guessed to have."""
+        classes = np.arange(self.truth.max() + 1)
+        true, guessed = self.truth[:, None] == classes, self.guessed[:, None] == classes
+        hits, either = times @ (true & guessed), times @ (true.astype(float) + guessed)
+        return (2 * hits / np.maximum(either, 1)).sum(1) / (either > 0).sum(1)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Guesses of all documents, each from folds that it is not in."""
+
+    scores: ClassScores
+    inner: Float[np.ndarray, " F"]
+
+
+def stratified_folds(truth: Classes, seed: int) -> Classes:
+    """A fold for every document: of each class, and in all, equally many per fold, up to one document."""
+    order = generator(seed, Stream.LABEL_FOLDS).permutation(len(truth))
+    by_class = order[np.argsort(truth[order], kind="stable")]
+    fold = np.empty(len(truth), dtype=np.int64)
+    fold[by_class] = np.arange(len(truth)) % FOLDS
+    return fold
+
+
+def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> Guess:
+    """Guess the class of every document by ridge regression of its features; the other folds are fitted."""
+    x, y = np.asarray(features, dtype=np.float64), np.eye(int(truth.max()) + 1)[truth]
+    guessed, inner = np.full(len(x), -1), np.zeros(FOLDS)
+    if np.isfinite(x).all():
+        for f in range(FOLDS):
+            train, test = folds != f, folds == f
+            outside, inside = predictions(*components(x[train], x[test]), y[train])
+            guessed[test] = outside.argmax(1)
+            inner[f] = (inside.argmax(1) == truth[train]).mean()
+    return Guess(ClassScores(truth, guessed), inner)
+
+
+def chosen_inside(guesses: Sequence[Guess], folds: Classes) -> tuple[ClassScores, Classes]:
+    """Guesses where every fold takes the features (layer) that do best on the other folds.
+
+    So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken.
+    """
+    taken = np.stack([guess.inner for guess in guesses]).argmax(0)
+    guessed = np.stack([guess.scores.guessed for guess in guesses])
+    return ClassScores(guesses[0].scores.truth, guessed[taken[folds], np.arange(len(folds))]), taken
+
+
+FOLDED_PRIOR = 0.1  # words that every topic has beforehand
+TOLERANCE, MOST_STEPS = 1e-7, 1000
+
+
+def folded_in(
+    probability: Float[np.ndarray, "K W"],
+    counts: Float[np.ndarray, " W"],
+    *,
+    prior: float = FOLDED_PRIOR,
+    tolerance: float = TOLERANCE,
+) -> Float[np.ndarray, " K"]:
+    """The likeliest mixture theta of given topics for a document, by EM.
+
+    It maximises sum_w n_w log(sum_k theta_k p_kw) + prior * sum_k log(theta_k). With a positive prior there is one
+    maximum, which EM reaches from everywhere.
+    """
+    topics = len(probability)
+    used = np.flatnonzero((counts > 0) & (probability.sum(0) > 0))
+    words, number = np.ascontiguousarray(probability[:, used]), counts[used].astype(float)  # K x U
+    theta = np.full(topics, 1 / topics)
+    for _ in range(MOST_STEPS):
+        share = theta * (words @ (number / (theta @ words))) + prior
+        share /= share.sum()
+        moved, theta = np.abs(share - theta).sum(), share
+        if moved < tolerance:
+            break
+    return theta

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect
-from topicscope.measure.half_ways import appears, half_way
-from topicscope.measure.intervals import Interval, columns, interval, with_intervals
+from topicscope.ground import Folder, Kind, Result, adapter_of, arrow_table, read_finished, write_csv
+from topicscope.measure.effects import Effect, Interval, columns, interval
+from topicscope.measure.phases import appears, half_way
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,18 +33,6 @@ WORDS = ("cosine", "embedding", "value")  # measures of words alone; the first t
 
 
 def measure_title(measure: str) -> str:
-    """What a measure is called in tables and figures.
-
-    Args:
-        measure: Its name.
-
-    Returns:
-        Its title.
-
-    Example:
-        >>> measure_title("attention.0"), measure_title("cosine_matched")
-        ('attention, layer 0', 'embeddings: cosine, equal frequencies')
-    """
     name, _, layer = measure.removesuffix(MATCHED).partition(".")
     return (
         TITLES.get(name, name)
@@ -56,17 +43,6 @@ def measure_title(measure: str) -> str:
 
 @dataclass(frozen=True)
 class TimelineRow:
-    """The effect of one measure at one step.
-
-    Attributes:
-        measure: Its name.
-        step: Step of the training.
-        effect: Same topic against different topic.
-
-    Example:
-        See `Timeline`.
-    """
-
     measure: str
     step: int
     effect: Effect
@@ -77,53 +53,22 @@ class TimelineRow:
 
 @dataclass(frozen=True)
 class Moment:
-    """When a measure appears, and when it has made half of its rise.
-
-    Attributes:
-        measure: Its name.
-        appears: The first step from which on its interval stays above zero; None: never.
-        half: The step at which half of its rise is made.
-        half_interval: Its 95% interval.
-        first: The difference at the first step.
-        last: The difference at the last step.
-        last_interval: Its 95% interval.
-
-    Example:
-        See `Timeline`.
-    """
-
     measure: str
-    appears: int | None
-    half: float | None
+    appears: int | None  # the first step from which on its interval stays above zero; None: never
+    half: float | None  # the step at which half of its rise is made
     half_interval: Interval | None
-    first: float
-    last: float
+    first: float  # the difference at the first step
+    last: float  # the difference at the last step
     last_interval: Interval | None
 
 
 @dataclass(frozen=True)
 class Order:
-    """How much later one measure has made half of its rise than another.
+    """How much later one measure has made half of its rise than another."""
 
-    Attributes:
-        first: The earlier measure.
-        second: The later one.
-        ratio: Half-way step of the second over that of the first.
-        interval: Its 95% interval.
-
-    Example:
-        >>> from topicscope.measure import effect
-        >>> def at(difference):
-        ...     return effect(difference, 0.0, (np.full(9, difference), np.zeros(9)))
-        >>> early, late = {1: at(0.0), 10: at(0.4), 100: at(0.4)}, {1: at(0.0), 10: at(0.0), 100: at(0.4)}
-        >>> order = Timeline.of({"cosine": early, "attention": late}).order
-        >>> order.first, order.second, round(order.ratio, 6)  # half-way at steps 5.5 and 55
-        ('cosine', 'attention', 10.0)
-    """
-
-    first: str
-    second: str
-    ratio: float
+    first: str  # the earlier measure
+    second: str  # the later one
+    ratio: float  # half-way step of the second over that of the first
     interval: Interval | None
 
     def __str__(self) -> str:
@@ -139,29 +84,11 @@ class Order:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(Result):
-    """Same topic against different topic at every step of a training run.
-
-    Attributes:
-        rows: Effects by measure and step.
-        moments: When each measure appears.
-        order: Which of embeddings and attention is later, and by how much; None where it is not known.
-        notes: What was measured.
-
-    Example:
-        >>> from topicscope.measure import effect
-        >>> def at(difference):
-        ...     boot = np.full(9, difference), np.zeros(9)
-        ...     return effect(difference, 0.0, boot)
-        >>> timeline = Timeline.of({"cosine": {0: at(0.0), 10: at(0.1), 100: at(0.4)}})
-        >>> [(moment.measure, moment.appears) for moment in timeline.moments], len(timeline.rows)
-        ([('cosine', 10)], 3)
-    """
-
     kind: ClassVar[str] = TIMELINE.name
     rows: list[TimelineRow]
-    moments: list[Moment]
-    order: Order | None
-    notes: list[str] = field(default_factory=list)
+    moments: list[Moment]  # when each measure appears
+    order: Order | None  # which of embeddings and attention is later, and by how much; None where it is not known
+    notes: list[str] = field(default_factory=list)  # what was measured
 
     @classmethod
     def of(cls, effects: Mapping[str, Mapping[int, Effect | None]], notes: Sequence[str] = ()) -> Self:
@@ -181,7 +108,6 @@ class Timeline(Result):
 
     @property
     def answer(self) -> str:
-        """What is seen, in one line."""
         moments = {moment.measure: moment for moment in self.moments}
         words = [name for name in WORDS if name in moments][:1]
         parts = [_when(moments[name]) for name in (*words, "attention") if name in moments]
@@ -206,8 +132,8 @@ class Timeline(Result):
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
             [TimelineRow(row["measure"], row["step"], Effect.from_dict(row)) for row in data["timeline"]],
-            [Moment(**with_intervals(moment)) for moment in data["moments"]],
-            None if data["order"] is None else Order(**with_intervals(data["order"])),
+            adapter_of(list[Moment]).validate_python(data["moments"]),
+            None if data["order"] is None else adapter_of(Order).validate_python(data["order"]),
             data["notes"],
         )
 
@@ -220,27 +146,10 @@ class Timeline(Result):
 
 
 def read_timeline(path: str | os.PathLike[str]) -> Timeline:
-    """Read the timeline of a finished folder.
-
-    Args:
-        path: The folder.
-
-    Returns:
-        The timeline.
-
-    Raises:
-        InputError: The folder holds no timeline, or is damaged.
-
-    Example:
-        >>> read_timeline("no/such/folder")
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
-    """
     return read_finished(path, TIMELINE, Timeline.from_dict)
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:
-    """Of one measure, at two steps or more."""
     effects = [row.effect for row in course]
     steps, curve = np.array([row.step for row in course]), np.array([effect.difference for effect in effects])
     low = np.array([-np.inf if effect.interval is None else effect.interval[0] for effect in effects])
@@ -260,7 +169,6 @@ def moment(course: Sequence[TimelineRow]) -> Moment:
 
 
 def halves(course: Sequence[TimelineRow]) -> np.ndarray:
-    """Half-way points of the resampled curves."""
     return half_way(np.array([row.step for row in course]), np.array([row.effect.resamples for row in course]).T)
 
 

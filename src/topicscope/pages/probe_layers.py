@@ -131,8 +131,8 @@ def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
 def mixture_panel(rows: Sequence[StateRow]) -> Lines:
     scored = [row for row in rows if row.mixture is not None]
     series = curves_by_layer(scored, lambda row: (row.mixture.mixture_r2, row.mixture.mixture_interval))
-    trained = [(float(row.layer), row.mixture) for row in scored if row.variant == "trained"]
-    series.append(banded("shuffled mixtures", [(layer, score and score.shuffled_r2, None) for layer, score in trained]))
+    trained = [(float(row.layer), row.mixture) for row in scored if row.mixture and row.variant == "trained"]
+    series.append(banded("shuffled mixtures", [(layer, score.shuffled_r2, None) for layer, score in trained]))
     levels = []
     if scored and (score := scored[0].mixture):
         named = ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import folders
-from topicscope.laws import contributions, prediction_or_none
+from topicscope.laws import prediction_or_none
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
 from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
 from topicscope.training import Run
@@ -187,7 +187,7 @@ def attention_figures(run: Run) -> list[Figure]:
     if table is None:
         return []
     maps: list[Heat] = []
-    for document in run.examples:
+    for document in (words for name, words in run.shown.items() if name.startswith("document.")):
         present = np.sort(document)
         logits = table[np.ix_(present, present)]
         weight = np.exp(logits - logits.max(1, keepdims=True))
@@ -335,8 +335,9 @@ def word_figures(run: Run) -> list[Figure]:
         return []
     places, names = named
     matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
-    if run.optimum is not None:  # W* less the run's bias is what W_V should be
-        matrices[optimum_name(run)] = run.optimum - (contributions(run.config, run.weights) - run.weights["value"])
+    best = run.shown.get("optimum")
+    if best is not None:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = best
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)

@@ -26,6 +26,7 @@ from topicscope.theory import (
     score_force,
     subset_world,
     topic_contrasts,
+    word_tables,
 )
 from topicscope.world import Masking
 
@@ -111,11 +112,11 @@ def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
     course = gradient_flow(population, world.start(scale, seed), HORIZON, keep=True)
     key = (course.norm("key") / course.norm("key")[0]).tolist()
     pi = topic_contrasts(world.T, world.v) / (world.T - 1)
-    contrast = [float(np.vdot(weights.value, pi)) for weights in course.states]
+    contrast = [float(np.vdot(weights["value"], pi)) for weights in course.states]
     left = course.reaches("key", LEAVES * float(course.norm("key")[0]))
     half = reached(course.times, contrast, (contrast[0] + contrast[-1]) / 2)
     there = course.states[int(np.searchsorted(course.times, left)) if math.isfinite(left) else -1]
-    u, singular, vh = np.linalg.svd(there.key.T @ there.query)
+    u, singular, vh = np.linalg.svd(there["key"].T @ there["query"])
     formula = direction(world.growth())
     doubled = 2 * float(np.interp(left, course.times, contrast)) - contrast[0]
     return Leaving(
@@ -131,7 +132,7 @@ def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
         course.times,
         key,
         contrast,
-        there.scores.tolist(),
+        word_tables(there).scores.tolist(),
     )
 
 

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
 from topicscope.paper.stage_law import FlowWorld
-from topicscope.theory import Course, Setting, TiedPopulation, Weights, dynamics, gradient_flow, tied_start, word_tables
+from topicscope.theory import NamedWeights, Setting, Trajectory, dynamics, gaussian_start, gradient_flow, word_tables
 from topicscope.world import Masking
 
 WORLD, WIDTH = FlowWorld(4, 3, 2), 60
@@ -56,30 +56,30 @@ class Found:
     laws: dict[float, Law]
 
 
-def contrasts(weights: Weights) -> tuple[float, float]:
+def contrasts(weights: NamedWeights) -> tuple[float, float]:
     """Mean eigenvalues on topic contrasts: of W_E' W_V W_E times k, and of the scores."""
-    tables = word_tables(weights, WORLD.width)
+    tables = word_tables(weights)
 
     def mean_eigenvalue(matrix: Float[np.ndarray, "V V"]) -> float:
         blocks = matrix[1:, 1:].reshape(WORLD.T, WORLD.v, WORLD.T, WORLD.v).mean((1, 3))
         same = float(np.trace(blocks)) / WORLD.T
         return WORLD.v * (same - (float(blocks.sum()) - WORLD.T * same) / (WORLD.T * (WORLD.T - 1)))
 
-    return Masking().k * mean_eigenvalue(tables.value), mean_eigenvalue(tables.scores)
+    return Masking().k * mean_eigenvalue(tables.votes), mean_eigenvalue(tables.scores)
 
 
 def escape(scale: float, seed: int) -> Escape:
     """Half of the topics is half of 1/k; key and query are half-way where the scores are a quarter of l*."""
-    population = TiedPopulation.of(WORLD.topic_model, WORLD.prior, Masking())
+    population = WORLD.population()
     quarter = WORLD.growth().l_star / 4
     seen: list[tuple[float, float]] = []
 
-    def there(course: Course) -> bool:
+    def there(course: Trajectory) -> bool:
         if len(seen) < len(course.times):  # a step that is tried again is asked about twice
             seen.append(contrasts(course.end))
         return seen[-1][1] >= quarter
 
-    start = tied_start(WORLD.width, WIDTH, WORLD.width, scale, seed)
+    start = gaussian_start(WORLD.width, WORLD.width, scale, seed, width=WIDTH)
     course = gradient_flow(population, start, LONGEST, stop=there)
     there(course)  # the last step
     contrast, scores = [value for value, _ in seen], [score for _, score in seen]

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from topicscope import training
 from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, Scale, first_step, train_many, verdict
-from topicscope.theory import Growth, Population, Weights, gradient_flow, optimum
+from topicscope.theory import Growth, NamedWeights, Population, gaussian_start, gradient_flow, optimum
 from topicscope.world import Fixed, Masking, TopicModel
 
 STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
@@ -49,8 +49,8 @@ class FlowWorld(NamedTuple):
     def growth(self) -> Growth:
         return Growth.of(self.topic_model, self.prior)
 
-    def start(self, scale: float, seed: int) -> Weights:
-        return Weights.gaussian(self.width, self.width, scale, seed)
+    def start(self, scale: float, seed: int) -> NamedWeights:
+        return gaussian_start(self.width, self.width, scale, seed)
 
     def __str__(self) -> str:
         return f"({self.T}, {self.v}, {self.tau})"
@@ -114,19 +114,19 @@ class FirstStage:
         return float(brentq(lambda time: self.norm(time) - half, 0.0, self.end, xtol=1e-9 * self.end))
 
 
-def key_law(growth: Growth, start: Weights, times: Float[np.ndarray, " n"]) -> list[float]:
+def key_law(growth: Growth, start: NamedWeights, times: Float[np.ndarray, " n"]) -> list[float]:
     """|W_K(t)|: the part in topic contrasts that W_K and W_Q share grows as the law says, the rest stands still."""
-    width, first = len(start.key), growth.realised_start(start.key, start.query)
+    width, first = len(start["key"]), growth.realised_start(start["key"], start["query"])
     grows = np.sqrt(width) * (growth.topics - 1)
-    rest = float(np.vdot(start.key, start.key)) - grows * first
+    rest = float(np.vdot(start["key"], start["key"])) - grows * first
     return np.sqrt(rest + grows * growth.course(times, width, first)).tolist()
 
 
 def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = AFTER) -> StageFlow:
     """The flow up to `after` e-folds past the predicted half-time of key."""
     growth, start = world.growth(), world.start(scale, seed)
-    first, norm = FirstStage(world, start.value), growth.plateau_norm(world.width)
-    said = growth.half_time(world.width, growth.realised_start(start.key, start.query))
+    first, norm = FirstStage(world, start["value"]), growth.plateau_norm(world.width)
+    said = growth.half_time(world.width, growth.realised_start(start["key"], start["query"]))
     course = gradient_flow(world.population(), start, said + after * growth.e_fold(world.width), keep=True)
     half = course.half_way("key", norm)
     place = course.slowest(after=half if half < course.times[-1] else said)
@@ -146,7 +146,7 @@ def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = AFTER) 
         norm,
         course.losses[place],
         growth.loss(growth.l_star),
-        np.linalg.svd(there.key.T @ there.query, compute_uv=False).tolist(),
+        np.linalg.svd(there["key"].T @ there["query"], compute_uv=False).tolist(),
     )
 
 
@@ -400,8 +400,8 @@ def measure_sgd(context: Context) -> SgdCourses:
 
 def sgd_course(setting: SgdSetting, run: training.Run) -> SgdCourse:
     growth = setting.world.growth()
-    start = Weights(*(run.snapshots[0][part].astype(float) for part in Weights._fields))
-    half = growth.half_time(setting.width, growth.realised_start(start.key, start.query))
+    start = {part: run.snapshots[0][part].astype(float) for part in ("value", "key", "query")}
+    half = growth.half_time(setting.width, growth.realised_start(start["key"], start["query"]))
     norm = run.metrics["norm_key"]
     law = key_law(growth, start, setting.rate * np.arange(len(norm)))
     return SgdCourse(norm.tolist(), law, half / setting.rate, run.metrics["norm_value"].tolist())

@@ -4,14 +4,18 @@ claim.
 
 from collections.abc import Callable
 
-from topicscope.theory.adam_entry import entry_steps
-from topicscope.theory.attention_loss import Convention, Optimum, asymptotic_loss, attention_loss, best_attention
+from topicscope.theory.attention_loss import (
+    Convention,
+    Optimum,
+    asymptotic_loss,
+    attention_loss,
+    best_attention,
+    population_loss,
+)
 from topicscope.theory.certificates import verify
-from topicscope.theory.certify_optima import Certificate
-from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, mask_first
-from topicscope.theory.course import Course
+from topicscope.theory.certify_worlds import Certificate
+from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, entry_steps, mask_first
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form
-from topicscope.theory.descent import descent
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     DocumentMoments,
@@ -19,6 +23,7 @@ from topicscope.theory.document_moments import (
     document_moments,
     given_moments,
     length_weights,
+    solve_moments,
 )
 from topicscope.theory.dynamics import dynamics
 from topicscope.theory.dynamics_result import (
@@ -33,43 +38,56 @@ from topicscope.theory.dynamics_result import (
 from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.forces import (
+    FirstStageRates,
+    GroupRates,
     Loss,
     MaskForce,
+    TopicShares,
     contrast_force,
+    first_stage_rates,
     force_formula,
+    group_rates,
     inside_force,
     mask_force,
-    score_force,
     topic_contrasts,
+    topic_shares,
 )
-from topicscope.theory.gradient_flow import curvature, gradient_flow
-from topicscope.theory.growth import Growth
+from topicscope.theory.gradient_flow import Trajectory, curvature, descent, gradient_flow
+from topicscope.theory.growth import Growth, escape_rate, third_act_time
 from topicscope.theory.landscapes import (
     AttentionLandscape,
     Landscape,
+    SecondStage,
     attention_landscape,
     landscape,
     read_landscape,
+    second_stage,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
-from topicscope.theory.moment_solution import solve_moments
 from topicscope.theory.optimum import optimum, topics_alike
-from topicscope.theory.population import enumerated_loss, population_loss
-from topicscope.theory.population_gradient import Population, Weights
-from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
-from topicscope.theory.second_stage import SecondStage, second_stage
+from topicscope.theory.population import (
+    NamedWeights,
+    Population,
+    WordTables,
+    enumerated_loss,
+    gaussian_start,
+    score_force,
+    word_tables,
+)
 from topicscope.theory.setting import Constants, Setting
-from topicscope.theory.shares import TopicShares, topic_shares
-from topicscope.theory.symmetric_optimum import SymmetricOptimum
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
 from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
-from topicscope.theory.third_act import escape_rate, third_act_time
-from topicscope.theory.tied_gradient import TiedPopulation, tied_start, word_tables
-from topicscope.theory.topic_flow import TopicPopulation, WordPopulation
-from topicscope.theory.value_optimum import Entries, Mode, OptimumSettings, ValueOptimum, relative_distance
+from topicscope.theory.value_optimum import (
+    Entries,
+    Mode,
+    OptimumSettings,
+    SymmetricOptimum,
+    ValueOptimum,
+    relative_distance,
+)
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
 ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem3, theorem5)
@@ -88,7 +106,6 @@ __all__ = [
     "Certificate",
     "Constants",
     "Convention",
-    "Course",
     "DenseOptimum",
     "DocumentMoments",
     "Dynamics",
@@ -103,6 +120,7 @@ __all__ = [
     "MaskForce",
     "Membership",
     "Mode",
+    "NamedWeights",
     "NoFloor",
     "Optimizer",
     "Optimum",
@@ -119,17 +137,15 @@ __all__ = [
     "Theorem2",
     "Theorem3",
     "Theorem5",
-    "TiedPopulation",
-    "TopicPopulation",
     "TopicShares",
     "Training",
+    "Trajectory",
     "UniformOptimum",
     "ValueMatrix",
     "ValueOptimum",
     "ValueStage",
     "Weighting",
-    "Weights",
-    "WordPopulation",
+    "WordTables",
     "adam_clock",
     "assumptions",
     "asymptotic_loss",
@@ -152,6 +168,7 @@ __all__ = [
     "fit_embedding",
     "fit_family",
     "force_formula",
+    "gaussian_start",
     "given_moments",
     "gradient_flow",
     "group_rates",
@@ -178,7 +195,6 @@ __all__ = [
     "theorem3",
     "theorem5",
     "third_act_time",
-    "tied_start",
     "topic_contrasts",
     "topic_shares",
     "topics_alike",

@@ -1,20 +1,23 @@
-"""Certificates of `optimum`: W* in any world against enumeration, pseudo-inverses and the matrix exponential.
+"""Certificates of `optimum` and of the dynamics, against enumeration, pseudo-inverses and the matrix exponential.
 
 Each takes what it checks as an argument, so that tests can disturb it: the weights of a document's pairs of positions,
-the masking that is assumed, the matrix, the rates.
+the masking that is assumed, the matrix, the rates, the force. The force is compared with the gradient by the scores
+over every document.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 
-from topicscope.theory.certify_optima import EXACT, Certificate, relative
 from topicscope.theory.dense_optimum import closed_form, dense_optimum, limit_of_length
-from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, Weighting, length_weights
+from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, ValueArray, Weighting, length_weights
 from topicscope.theory.enumeration import (
     SmallWorld,
     every_masked_document,
@@ -23,11 +26,66 @@ from topicscope.theory.enumeration import (
     random_world,
     subset_world,
 )
+from topicscope.theory.forces import (
+    FirstStageRates,
+    GroupRates,
+    MaskForce,
+    contrast_force,
+    dirichlet_shares,
+    first_stage_rates,
+    fixed_shares,
+    group_rates,
+    listed_shares,
+    mask_force,
+    topic_contrasts,
+)
+from topicscope.theory.growth import Growth
 from topicscope.theory.optimum import optimum
-from topicscope.theory.rates import FirstStageRates, GroupRates, first_stage_rates, group_rates
+from topicscope.theory.population import score_force
 from topicscope.theory.setting import Setting
-from topicscope.theory.value_optimum import OptimumSettings, ValueArray
+from topicscope.theory.theorem import Matrix
+from topicscope.theory.theorem2 import theorem2
+from topicscope.theory.value_optimum import OptimumSettings
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
+
+EXACT = 1e-12  # tolerance of claims that hold up to rounding
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A claim of the theory, computed on both sides independently.
+
+    Attributes:
+        claim: What is claimed.
+        settings: For which numbers.
+        error: Difference of the two sides.
+        tolerance: Up to which the claim holds.
+        should_hold: False where the paper's assumptions fail; then it is only reported whether the claim holds.
+        note: A remark.
+        holds: Whether `error` is within `tolerance`.
+
+    Example:
+        >>> Certificate("1 + 1 = 2", {}, error=0.0, tolerance=1e-12).holds
+        True
+        >>> Certificate("1 + 1 = 3", {}, error=1.0, tolerance=1e-12).holds
+        False
+    """
+
+    claim: str
+    settings: dict[str, Any]
+    error: float
+    tolerance: float
+    should_hold: bool = True
+    note: str = ""
+    holds: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", bool(self.error <= self.tolerance))  # NaN does not hold
+
+
+def relative(computed: Matrix, exact: Matrix) -> float:
+    return float(np.abs(computed - exact).max() / np.abs(exact).max())
+
 
 SOLVED = 1e-10  # tolerance of claims whose other side is a pseudo-inverse or an exponential
 MASKINGS = (Masking(), Masking(p_mask=0.4, p_correct=0.2, p_random=0.3))
@@ -52,23 +110,22 @@ def optimum_is_enumeration(
     weights: LengthWeights | None = None,
     assumed: Masking | None = None,
 ) -> list[Certificate]:
-    """W* and its loss from moments, against least squares on every document that there is."""
     settings, moments = about(world, masking, length, weighting), world.moments()
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
     w = weights or length_weights(length, masking.p_mask, weighting)
-    found = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
+    best = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
     spread = float(weight @ (1 - (y**2).sum(1)))  # of the true words around their mean in a document
     loss = spread + float(weight @ ((x @ exact.T - y) ** 2).sum(1))
     return [
         Certificate(
             "W* of finite documents equals least squares over every text, mask and word shown",
             described(settings),
-            relative(found.matrix(), exact),
+            relative(best.matrix(), exact),
             EXACT,
         ),
         Certificate(
-            "the loss of W* equals that over every document", described(settings), abs(found.loss - loss), EXACT
+            "the loss of W* equals that over every document", described(settings), abs(best.loss - loss), EXACT
         ),
     ]
 
@@ -76,7 +133,6 @@ def optimum_is_enumeration(
 def closed_form_is_pseudo_inverse(
     world: SmallWorld, masking: Masking, value: ValueArray | None = None
 ) -> list[Certificate]:
-    """W* = A (R A)^+ for independent topics, and the basis that stands for A in general."""
     x, p = world.infinite(masking)
     weight = world.probabilities[:, None]
     exact = (p * weight).T @ x @ np.linalg.pinv((x * weight).T @ x, rcond=1e-11, hermitian=True)
@@ -101,14 +157,14 @@ def rates_are_eigenvalues(s: Setting, rates: FirstStageRates | None = None) -> C
     """R1: T - 1 equal eigenvalues and one more; the rest is zero."""
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
     x, _ = world.infinite(s.masking)
-    found = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
+    eigenvalues = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
     rates = rates or first_stage_rates(s)
     stated = np.sort([rates.mean, *[rates.topics] * (s.T - 1), *[0.0] * (s.T * (s.v - 1) + 1)])
     smallest = min(rates.mean, rates.topics)
     return Certificate(
         "E[xx'] has the eigenvalues of the first stage: topic contrasts, mean, and zero",
         s.as_dict(),
-        float(np.abs(found - stated).max() / smallest),
+        float(np.abs(eigenvalues - stated).max() / smallest),
         SOLVED,
     )
 
@@ -126,10 +182,10 @@ def flow_is_exponential(
     g, h = (x * weight[:, None]).T @ x, (y * weight[:, None]).T @ x
     size = len(g)
     start, zero = np.random.default_rng(0).standard_normal((size, size)), np.zeros((size, size))
-    found, error = optimum(world.word_topics, world.moments(), masking, length=length), 0.0
-    for time in (0.5 / found.modes[0].eigenvalue, 2 / found.modes[min(1, len(found.modes) - 1)].eigenvalue):
+    best, error = optimum(world.word_topics, world.moments(), masking, length=length), 0.0
+    for time in (0.5 / best.modes[0].eigenvalue, 2 / best.modes[min(1, len(best.modes) - 1)].eigenvalue):
         both = np.hstack([start, np.eye(size)]) @ expm(time * np.block([[-2 * g, zero], [2 * h, zero]]))
-        error = max(error, relative(found.value_at(rate_scale * time, start), both[:, :size]))
+        error = max(error, relative(best.value_at(rate_scale * time, start), both[:, :size]))
     settings = described(about(world, masking, length))
     return Certificate("W(t) from any start equals the matrix exponential", settings, error, SOLVED)
 
@@ -178,7 +234,7 @@ def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRate
     world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho))
     moments, k = world.moments(), s.masking.k
     contrasts = np.eye(s.T) - 1 / s.T
-    found = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
+    eigenvalues = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
     rates = rates or group_rates(s, groups, rho)
     stated = np.sort([*[rates.between] * (groups - 1), *[rates.within] * (s.T - groups)])
     x, _ = world.infinite(s.masking)
@@ -187,7 +243,7 @@ def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRate
     return Certificate(
         "groups of topics: E[xx'] has the eigenvalues between and within groups",
         s.as_dict() | {"groups": groups, "rho": rho},
-        max(float(np.abs(found - stated).max()), missing) / min(rates),
+        max(float(np.abs(eigenvalues - stated).max()), missing) / min(rates),
         SOLVED,
     )
 
@@ -214,7 +270,6 @@ def limit_is_approached(
 
 
 def world_claims() -> Iterator[list[Certificate]]:
-    """All certificates of `optimum`."""
     rng = np.random.default_rng(17)
     for length in (1, 2, 3, 4):
         for masking in MASKINGS:
@@ -237,3 +292,129 @@ def world_claims() -> Iterator[list[Certificate]]:
             yield [diagonal_excess(Setting.of(2, 2, 1), length, weighting)]
     for g, h, v, tau, rho in ((3, 3, 4, 2, 0.5), (2, 4, 3, 3, 0.8), (4, 2, 2, 2, 0.3)):
         yield [groups_are_eigenvalues(Setting.of(g * h, v, tau), g, rho)]
+
+
+FORCE = 1e-9  # tolerance, as a share of sigma
+NEAR_ZERO = 1e-6  # tolerance of a law that holds at W -> 0
+SMALL_W = 1e-7  # W at which it is tested
+SIZES = ((10, 10, 3), (10, 10, 2), (5, 4, 2), (6, 3, 3), (6, 3, 5), (4, 1, 2))  # T, v, tau
+
+
+def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
+    return np.array([order for row in rows for order in itertools.permutations(row)])
+
+
+def force_is_contrasts(s: Setting, sigma: float | None = None, value: ValueArray | None = None) -> Certificate:
+    """R2: at Theorem 2's W_V the whole matrix -dLoss/dL is sigma Pi."""
+    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+    sigma = contrast_force(fixed_shares(s.T, s.tau), s.v, s.masking) if sigma is None else sigma
+    force = score_force(world, s.masking, theorem2(s).matrix() if value is None else value)
+    return Certificate(
+        "after the first stage the force on attention is sigma times the projector on topic contrasts",
+        s.as_dict(),
+        float(np.abs(force - sigma * topic_contrasts(s.T, s.v)).max() / np.abs(force).max()),
+        FORCE,
+    )
+
+
+def force_of_any_prior(
+    rows: Float[np.ndarray, "K T"], v: int, masking: Masking, sigma: float | None = None
+) -> Certificate:
+    """R2 for an exchangeable law of theta, whose proportions are equally probable `rows`."""
+    topics, each = rows.shape[1], np.full(len(rows), 1 / len(rows))
+    world = SmallWorld(TopicModel(topics, v).word_topics, rows, each)
+    sigma = contrast_force(listed_shares(rows, each), v, masking) if sigma is None else sigma
+    force = score_force(world, masking, theorem2(Setting(TopicModel(topics, v), 1, masking)).matrix())
+    return Certificate(
+        "the force on attention is sigma times topic contrasts for any prior whose topics are exchangeable",
+        {"topics": topics, "words_per_topic": v, "rows": len(rows), **vars(masking)},
+        float(np.abs(force - sigma * topic_contrasts(topics, v)).max() / np.abs(force).max()),
+        FORCE,
+    )
+
+
+def dirichlet_moment(alpha: float, topics: int, *powers: int) -> float:
+    """E[theta_1^a theta_2^b ...]: rising factorials of alpha over one of T alpha."""
+
+    def rising(start: float, count: int) -> float:
+        return math.prod(start + i for i in range(count))
+
+    return math.prod(rising(alpha, power) for power in powers) / rising(topics * alpha, sum(powers))
+
+
+def force_of_dirichlet(alpha: float, s: Setting, sigma: float | None = None) -> Certificate:
+    """sigma by quadrature over one topic's share, against the formula in moments of three topics."""
+    topics, v, k, p2 = s.T, s.v, s.masking.k, s.p2
+
+    def moment(*powers: int) -> float:
+        return dirichlet_moment(alpha, topics, *powers)
+
+    def with_x(a: int, b: int = 0, c: int = 0) -> float:
+        """E[x_1 theta_1^a theta_2^b theta_3^c], x_1 = k theta_1 / v + p_2."""
+        return k / v * moment(a + 1, b, c) + p2 * moment(a, b, c)
+
+    q1 = with_x(3) + (topics - 1) * with_x(1, 2)  # E[x_1 theta_1 |theta|^2]
+    q2 = with_x(2, 1) + with_x(0, 3) + (topics - 2) * with_x(0, 1, 2)  # E[x_1 theta_2 |theta|^2]
+    own = with_x(1) - (1 + k) * with_x(2) + k * q1
+    other = with_x(1, 1) + k * with_x(0, 2) - k * q2
+    stated = contrast_force(dirichlet_shares(topics, alpha), v, s.masking) if sigma is None else sigma
+    exact = 2 * s.masking.p_correct / (k * v) * (own + other)
+    settings = {name: value for name, value in s.as_dict().items() if name != "topics_per_document"}
+    return Certificate(
+        "sigma of a Dirichlet prior equals that of its moments",
+        settings | {"alpha": alpha},
+        abs(stated / exact - 1),
+        SOLVED,
+    )
+
+
+def force_falls_as_stated(s: Setting, ell: float, stated: Callable[[float], float] | None = None) -> Certificate:
+    """R3's g(l): the force on topic contrasts at L = l Pi, where W_V is least squares over every document."""
+    world, pi = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau)), topic_contrasts(s.T, s.v)
+    growth = Growth(s.v, s.masking, fixed_shares(s.T, s.tau))
+    shown, true = world.infinite(s.masking)
+    weight = shown[:, :, None] * np.exp(ell * pi)
+    attended = weight / weight.sum(1, keepdims=True)
+    instead = np.array([s.masking.p_mask_word, *[s.masking.p_random / (s.T * s.v)] * (s.T * s.v)])
+    masked = true[:, :, None] * instead + s.masking.p_correct * np.einsum("dy,yj->dyj", true, np.eye(len(pi)))
+    chance = world.probabilities[:, None, None]
+    joint = np.tensordot(chance * masked, attended, axes=([0, 2], [0, 2]))
+    square = np.tensordot(chance * masked.sum(1, keepdims=True) * attended, attended, axes=([0, 2], [0, 2]))
+    value = joint @ np.linalg.pinv(square, rcond=1e-11, hermitian=True)
+    exact = float((score_force(world, s.masking, value, ell * pi) * pi).sum()) / (s.T - 1)
+    return Certificate(
+        "the force on topic contrasts falls as stated while attention grows and W_V follows",
+        s.as_dict() | {"l": ell},
+        abs((stated or growth.force)(ell) - exact) / growth.sigma,
+        FORCE,
+    )
+
+
+def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certificate:
+    """R7: under cross entropy near zero, at W = w Pi, the column of the [MASK] query."""
+    force = mask_force(fixed_shares(s.T, s.tau), s.v, s.masking) if force is None else force
+    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+    force_there = (
+        score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
+    )
+    stated = np.array([force.mask, *[force.word] * (s.T * s.v)])
+    return Certificate(
+        "under cross entropy the force on the [MASK] query near zero is as stated",
+        s.as_dict(),
+        float(np.abs(force_there - stated).max() / np.abs(force_there).max()),
+        NEAR_ZERO,
+    )
+
+
+def dynamics_claims() -> Iterator[list[Certificate]]:
+    rows = [[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]]
+    for masking in MASKINGS:
+        for topics, v, tau in SIZES:
+            s = Setting(TopicModel(topics, v), tau, masking)
+            yield [force_is_contrasts(s), mask_query_is_first(s)]
+            if topics < 10:  # least squares over every document
+                yield [force_falls_as_stated(s, ell) for ell in (0.5, 4.0)]
+        for some in (rows, rows[:1], rows[1:]):
+            yield [force_of_any_prior(every_order(some), 3, masking)]
+        for alpha in (0.1, 1.0, 5.0):
+            yield [force_of_dirichlet(alpha, Setting(TopicModel(10, 10), 1, masking))]

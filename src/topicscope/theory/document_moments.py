@@ -1,4 +1,4 @@
-"""E[xx'] and E[yx'] under uniform attention, for any topics, any law of theta and documents of any length.
+"""E[xx'] and E[yx'] under uniform attention, for any topics, law of theta and length of documents; and their W*.
 
 x is the word distribution that a masked document shows ([MASK] is word 0), y the one-hot word at a masked position.
 Given theta, a position holds a word of P = A theta, and a masked one shows a word of h = p_c P + c0, with
@@ -26,6 +26,7 @@ from topicscope.world import Masking
 Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]
+ValueArray = Float[np.ndarray, "V V"]
 AT_ONCE = 10**6  # lengths of a range that are added up together
 
 
@@ -204,10 +205,70 @@ def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting:
 
 
 def with_mask(word_topics: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "V T"]:
-    """A with a row of zeros for [MASK], which no topic has."""
     return np.vstack([np.zeros((1, word_topics.shape[1])), word_topics])
 
 
 def infinite_map(masking: Masking, words: int) -> tuple[float, Float[np.ndarray, " V"]]:
     """R of x = R P, for infinite documents: R = k I + c 1', given as k and c = p_m c0 (R6)."""
     return masking.k, masking.p_mask * shown_instead(masking, words)
+
+
+ZERO_MOMENT = 1e-13  # eigenvalues of E[xx'] below this share of the largest are zero
+
+
+def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
+    """W* = H G^+ from the two moments G = E[xx'] and H = E[yx'].
+
+    Args:
+        moments: G and H.
+
+    Returns:
+        W* (V x V), and the eigenvectors (V x r) and eigenvalues (r) of G that are not zero, the largest first.
+
+    Example:
+        >>> moments = DocumentMoments(shown=np.diag([0.5, 0.5]), joint=np.diag([0.0, 0.5]))
+        >>> solve_moments(moments)[0].round(12).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+    """
+    value = whole_solution(moments)
+    rates, vectors = graded_eigen(moments.shown)
+    if value is not None:
+        shown = np.count_nonzero(moments.shown.sum(1))
+        return value, vectors[:, :shown], rates[:shown]
+    not_zero = rates > ZERO_MOMENT * rates[0]
+    directions, rates = vectors[:, not_zero], rates[not_zero]
+    return (moments.joint @ directions / rates) @ directions.T, directions, rates
+
+
+def whole_solution(moments: DocumentMoments) -> ValueArray | None:
+    """H G^+ where G has an inverse on the words that are shown; None where documents lack some mixtures of words.
+
+    Rare words make small eigenvalues that are not zero. In D^(-1/2) G D^(-1/2), D = diag(E[x]), every word that is ever
+    shown counts alike, so that the solution has full precision.
+    """
+    shown = moments.shown.sum(1)  # E[x], since x sums to 1
+    some = np.flatnonzero(shown)
+    scale = np.sqrt(shown[some])
+    scaled = moments.shown[np.ix_(some, some)] / np.outer(scale, scale)
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(scaled)) ** 2
+    except np.linalg.LinAlgError:
+        return None
+    if not (pivots > ZERO_MOMENT * np.diagonal(scaled)).all():
+        return None
+    value = np.zeros_like(moments.joint)
+    value[:, some] = np.linalg.solve(scaled, (moments.joint[:, some] / scale).T).T / scale
+    return value
+
+
+def graded_eigen(matrix: ValueArray) -> tuple[Float[np.ndarray, " V"], ValueArray]:
+    """Eigenvalues, the largest first, and eigenvectors; those too small to be seen beside the largest, once more.
+
+    On the space that they span the matrix is small, and its own eigenvalues are seen.
+    """
+    rates, vectors = (part[..., ::-1] for part in np.linalg.eigh(matrix))
+    small = rates <= ZERO_MOMENT * rates[0]
+    if not small.any() or not rates[0] > 0:
+        return rates, vectors
+    inner, turn = graded_eigen(vectors[:, small].T @ matrix @ vectors[:, small])
+    return np.concatenate([rates[~small], inner]), np.hstack([vectors[:, ~small], vectors[:, small] @ turn])

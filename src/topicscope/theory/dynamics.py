@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from topicscope.ground import MOST, InputError, refuse
+from topicscope.theory.clocks import FEWEST_STEPS, adam_clock, embedding_clock, entry_steps, mask_first
 from topicscope.theory.document_moments import length_weights
 from topicscope.theory.dynamics_result import (
     EMBEDDINGS,
@@ -13,18 +14,183 @@ from topicscope.theory.dynamics_result import (
     OPTIMIZERS,
     AttentionStage,
     Dynamics,
+    Steps,
     Training,
     ValueStage,
     world_numbers,
 )
-from topicscope.theory.dynamics_variants import LARGEST_SCALE, with_cross_entropy, with_embedding, with_steps
-from topicscope.theory.growth import Growth
+from topicscope.theory.growth import SHOWS, Growth, escape_rate, gain_by_half_time, third_act_time
 from topicscope.theory.optimum import HasWorld, checked_length, described, optimum
 from topicscope.theory.setting import K_FROM, NO_K, Setting
-from topicscope.theory.symmetric_optimum import symmetric_optimum
-from topicscope.theory.third_act import SHOWS, escape_rate, gain_by_half_time, third_act_time
-from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum
+from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, symmetric_optimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
+
+LARGEST_SCALE = 0.03  # of the start, up to which the laws of one-hot words were measured
+WIDEST_START = 0.3  # s sqrt(d) of a trained embedding up to which the law was measured
+
+
+def with_cross_entropy(prediction: Dynamics, topic: Mode | None) -> Dynamics:
+    """R7: no finite optimum of W_V; the [MASK] query is first."""
+    growth, how = prediction.growth, prediction.training
+    sentences = ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."]
+    not_covered = ["half-times under cross entropy: they depend on the length of the run; only the start is known"]
+    first = None
+    if growth is None:
+        not_covered.append("the start under cross entropy: known for infinite documents and topics that are alike")
+    elif topic is None:
+        not_covered.append("the start under cross entropy: all documents have the same topics, so none is learnt")
+    elif growth.masking.p_mask_word == 0:
+        not_covered.append("the start under cross entropy: no masked position shows [MASK]")
+    elif not 0 < how.init_scale <= LARGEST_SCALE:
+        not_covered.append(
+            f"the start under cross entropy at init_scale = {how.init_scale:g}: the law holds above 0 and was "
+            f"measured up to {LARGEST_SCALE:g}"
+        )
+    else:
+        first = mask_first(growth, topic.eigenvalue, how.attention_dim)
+        sentences.append(
+            f"At first W_V grows evenly on topic contrasts, {first.speed:.4g} per unit of time. [MASK] then learns not "
+            f"to look at [MASK]: |W_K| is three times its start near time {first.time:.4g} (measured: a third later)."
+        )
+    return prediction.changed(
+        value=ValueStage(None, None, prediction.value.modes),
+        attention=AttentionStage(),
+        sentences=tuple(sentences),
+        not_covered=(*prediction.not_covered, *not_covered),
+        mask_first=first,
+    )
+
+
+def with_embedding(prediction: Dynamics, topic: Mode | None) -> Dynamics:
+    """R8: value and embedding leave zero together, after a time in proportion to 1 / s."""
+    growth, how = prediction.growth, prediction.training
+    width, scale = how.width or prediction.best.vocabulary, how.init_scale
+    empty = {"value": ValueStage(None, None, prediction.value.modes), "attention": AttentionStage()}
+    reasons = []
+    if growth is None or topic is None:
+        reasons.append(
+            "a trained embedding: known for infinite documents and topics that are alike"
+            if growth is None
+            else "a trained embedding: all documents have the same topics, so none is learnt"
+        )
+    elif how.optimizer == "adam":
+        reasons.append("a trained embedding with Adam: its steps do not feel the saddle at zero")
+    elif not 0 < scale * math.sqrt(width) <= WIDEST_START:
+        reasons.append(
+            f"a trained embedding at init_scale x sqrt(width) = {scale * math.sqrt(width):.3g}: "
+            f"the law holds above 0 and up to {WIDEST_START:g}"
+        )
+    if reasons or growth is None or topic is None:
+        return prediction.changed(**empty, sentences=(), not_covered=(*prediction.not_covered, *reasons))
+    squared = how.loss == "squared"
+    clock = embedding_clock(
+        growth, topic.eigenvalue, squared=squared, width=width, attention_dim=how.attention_dim, init_scale=scale
+    )
+    stage, modes = AttentionStage(), min(growth.topics - 1, how.attention_dim)
+    said = [
+        f"With a trained embedding value and embedding leave zero together: topics are half-way at time "
+        f"{clock.escape:.5g}, in proportion to 1 / (s sqrt(d)), d = {width} (10% to 40% off at small d)."
+    ]
+    if clock.attention is not None:
+        said.append(
+            f"Then key and query grow {clock.square:.4g} times as fast as on one-hot words: half-way near "
+            f"{clock.attention:.5g} (measured: up to a quarter earlier)."
+        )
+        e_fold = growth.e_fold(how.attention_dim) / clock.square
+        stage = AttentionStage(growth.sigma, modes, e_fold, half_time=clock.attention)
+    elif squared:
+        reasons.append(f"key and query: {growth.reason}")
+    else:
+        reasons.append("key and query with a trained embedding under cross entropy: their later course is not known")
+    return prediction.changed(
+        value=ValueStage(None, clock.escape, prediction.value.modes),
+        attention=stage,
+        sentences=tuple(said),
+        not_covered=(*prediction.not_covered, *reasons),
+        trained_embedding=clock,
+    )
+
+
+def with_steps(prediction: Dynamics, topic: Mode | None) -> Dynamics:
+    how, growth = prediction.training, prediction.growth
+    if how.lr is None:
+        return prediction
+    if how.optimizer == "sgd":
+        return with_sgd(prediction, how.lr * how.loss_scale)
+    if how.loss != "squared" or how.embedding != "one-hot" or growth is None or topic is None:
+        reason = "steps of Adam: known for one-hot words, squared loss, infinite documents and topics that are alike"
+        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
+    clock = adam_clock(
+        growth,
+        topic.eigenvalue,
+        attention_dim=how.attention_dim,
+        init_scale=how.init_scale,
+        lr=how.lr,
+        eps=how.eps,
+        loss_scale=how.loss_scale,
+        batch_noise=how.batch_noise,
+        output_bias=how.output_bias,
+    )
+    known = prediction.attention.plateau_norm is not None and how.init_scale <= LARGEST_SCALE
+    attention = clock.attention if known else None
+    fewest = min(clock.value, attention or math.inf)
+    if fewest < FEWEST_STEPS:
+        reason = (
+            f"steps of Adam at lr = {how.lr:g}: the clocks give {fewest:.2g}, and they hold from {FEWEST_STEPS} on, "
+            "which is how many gradients Adam's first mean spans"
+        )
+        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
+    said = [f"Adam: W_V is half-way after {clock.value:.4g} steps"]
+    if attention is not None:
+        said[0] += (
+            f", key and query after {attention:.4g}: {clock.sign:.4g} at the full rate, {clock.epsilon:.4g} more for "
+            f"epsilon, which delays them above {clock.delays_attention_from:.2g} and rules them above "
+            f"{clock.rules_attention_from:.2g} (over the scale of the loss)"
+        )
+        clock = clock._replace(followed=followed_steps(prediction, growth, clock.value))
+    if clock.followed is not None:
+        said.append(
+            f"With Adam's own averages, which make its steps longer where gradients grow, key and query are half-way "
+            f"after {clock.followed:.4g} steps (full batches; measured: .84 to 1.15 of it)"
+        )
+    sentences = (*prediction.sentences, *(f"{one}." for one in said))
+    return prediction.changed(steps=Steps(clock.value, attention), sentences=sentences, adam=clock)
+
+
+def followed_steps(prediction: Dynamics, growth: Growth, value: float) -> float | None:
+    """The half-way step of key by one entry; None with noise of batches, or where that is not followed so far."""
+    how = prediction.training
+    if how.batch_noise != 1 or how.lr is None:
+        return None
+    return entry_steps(
+        growth,
+        value=value,
+        attention_dim=how.attention_dim,
+        init_scale=how.init_scale,
+        lr=how.lr,
+        eps=how.eps,
+        loss_scale=how.loss_scale,
+        output_bias=how.output_bias,
+    )
+
+
+def with_sgd(prediction: Dynamics, rate: float) -> Dynamics:
+    fastest = max(mode.eigenvalue for mode in prediction.best.modes)
+    if rate * fastest >= 1:
+        stable = 1 / (fastest * prediction.training.loss_scale)
+        reason = f"steps of SGD: at lr = {prediction.training.lr:g} W_V diverges; it is stable below {stable:.4g}"
+        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
+    value, attention = (
+        None if time is None else time / rate for time in (prediction.value.half_time, prediction.attention.half_time)
+    )
+    parts = [
+        f"{name} after {steps:.5g} steps"
+        for name, steps in (("W_V is half-way", value), ("key and query", attention))
+        if steps is not None
+    ]
+    said = (f"SGD: {', '.join(parts)}.",) if parts else ()
+    return prediction.changed(steps=Steps(value, attention), sentences=(*prediction.sentences, *said))
+
 
 SMALLEST_SCALE, LARGEST_RATE = 1e-100, 1e6  # of what is given: nothing beyond overflows
 APART = 10  # times that W_V must be faster than key and query, to follow them at once
@@ -63,8 +229,8 @@ def dynamics(
 
     Example:
         >>> from topicscope import theory
-        >>> found = theory.dynamics(theory.Setting.of(4, 3, 2), optimizer="sgd", lr=0.1)
-        >>> round(found.steps.value), round(found.steps.attention)
+        >>> prediction = theory.dynamics(theory.Setting.of(4, 3, 2), optimizer="sgd", lr=0.1)
+        >>> round(prediction.steps.value), round(prediction.steps.attention)
         (167, 131197)
     """
     topics, prior, masking = parts_of(world, prior, masking)
@@ -76,7 +242,7 @@ def dynamics(
     topic = next((mode for mode in modes if mode.name == TOPICS), None)
     if topic is None and growth is None and best.settings.infinite:
         topic = min(modes, key=lambda mode: mode.eigenvalue)  # topics that are not alike: the last one that is learnt
-    found = Dynamics(
+    prediction = Dynamics(
         world_numbers(topics, prior, masking),
         how,
         value_stage(best, topic),
@@ -88,12 +254,12 @@ def dynamics(
         growth,
     )
     if how.embedding == "trained":
-        found = with_embedding(found, topic)
+        prediction = with_embedding(prediction, topic)
     elif how.loss == "cross-entropy":
-        found = with_cross_entropy(found, topic)
+        prediction = with_cross_entropy(prediction, topic)
     elif growth is not None:
-        found = with_attention(found, growth, topic)
-    return with_steps(found, topic)
+        prediction = with_attention(prediction, growth, topic)
+    return with_steps(prediction, topic)
 
 
 def parts_of(
@@ -110,7 +276,6 @@ def parts_of(
 
 
 def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, training: dict[str, Any]) -> Training:
-    """How the model is trained, or InputError."""
     dim = topics.vocabulary if attention_dim is None else attention_dim
     names = Training.__dataclass_fields__
     unknown = [name for name in training if name not in names]
@@ -158,7 +323,6 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
 
 
 def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, str | None]:
-    """The growth of attention, or why it is not known."""
     if checked_length(prior.length) != "infinite":
         return None, (
             f"key and query, at documents of length {prior.length}: finite documents teach W_V a diagonal, which adds "
@@ -194,13 +358,15 @@ def value_sentence(best: ValueOptimum, topic: Mode | None) -> str:
     )
 
 
-def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynamics:
+def with_attention(prediction: Dynamics, growth: Growth, topic: Mode | None) -> Dynamics:
     """Sigma, the plateau and the half-time, as far as each is known."""
-    dim, scale, modes = found.training.attention_dim, found.training.init_scale, growth.topics - 1
+    dim, scale, modes = prediction.training.attention_dim, prediction.training.init_scale, growth.topics - 1
     if growth.reason is not None or topic is None:
         sigma = None if topic is None else 0.0
         stage = AttentionStage(sigma=sigma, rank=None if topic is None else 0)
-        return found.changed(attention=stage, not_covered=(*found.not_covered, f"key and query: {growth.reason}"))
+        return prediction.changed(
+            attention=stage, not_covered=(*prediction.not_covered, f"key and query: {growth.reason}")
+        )
     e_fold = growth.e_fold(dim)
     stage = AttentionStage(growth.sigma, min(modes, dim), e_fold)
     said = (
@@ -209,8 +375,8 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
     )
     if dim < modes:
         reason = f"the plateau, at attention_dim = {dim}: {modes} topic contrasts do not fit into fewer dimensions"
-        return found.changed(
-            attention=stage, sentences=(*found.sentences, said), not_covered=(*found.not_covered, reason)
+        return prediction.changed(
+            attention=stage, sentences=(*prediction.sentences, said), not_covered=(*prediction.not_covered, reason)
         )
     constant, norm = growth.constant(dim), growth.plateau_norm(dim)
     leaving, gain = escape_rate(growth, dim), gain_by_half_time(growth, dim)
@@ -247,10 +413,10 @@ def with_attention(found: Dynamics, growth: Growth, topic: Mode | None) -> Dynam
         sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
         if not unknown and stage.third_act_time is None:
             unknown = "the third act's time: from this start it shows before key and query are on their plateau"
-    return found.changed(
+    return prediction.changed(
         attention=stage,
-        sentences=(*found.sentences, *sentences),
-        not_covered=(*found.not_covered, *([unknown] if unknown else [])),
+        sentences=(*prediction.sentences, *sentences),
+        not_covered=(*prediction.not_covered, *([unknown] if unknown else [])),
     )
 
 
@@ -270,27 +436,28 @@ def third_act_sentence(leaving: float, gain: float, scale: float, time: float | 
 
 def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
     """Why the half-time of key and query is not predicted, where it is not."""
-    if scale == 0:
-        return "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance"
-    if scale > LARGEST_SCALE:
-        return (
-            f"the half-time of key and query, at init_scale = {scale:g}: the law was measured up to {LARGEST_SCALE:g}; "
-            "larger starts mix the stages"
-        )
-    if first >= growth.l_star / 4:
-        return (
-            f"the half-time of key and query, at init_scale = {scale:g}: in topic contrasts they start above half of "
-            "the plateau's norm, so there is no rise to be half-way on"
-        )
-    if 2 * topic.eigenvalue * e_fold < APART:
-        return (
+    here = f"the half-time of key and query, at init_scale = {scale:g}"
+    reasons = (
+        (scale == 0, f"{here}: they stay at zero, an unstable balance"),
+        (
+            scale > LARGEST_SCALE,
+            f"{here}: the law was measured up to {LARGEST_SCALE:g}; larger starts mix the stages",
+        ),
+        (
+            first >= growth.l_star / 4,
+            f"{here}: in topic contrasts they start above half of the plateau's norm, so there is no rise to be "
+            "half-way on",
+        ),
+        (
+            2 * topic.eigenvalue * e_fold < APART,
             "the half-time of key and query under gradient flow: W_V is less than ten times as fast as they are, so it "
-            "does not follow them at once"
-        )
-    if math.log(scale) + gain > OVERTAKEN:
-        return (
+            "does not follow them at once",
+        ),
+        (
+            scale > 0 and math.log(scale) + gain > OVERTAKEN,
             f"the half-time of key and query under gradient flow: before it differences inside topics grow by "
             f"exp({gain:.3g}), from init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts "
-            "apart"
-        )
-    return None
+            "apart",
+        ),
+    )
+    return next((reason for applies, reason in reasons if applies), None)

@@ -169,7 +169,6 @@ MEANINGS = {
 
 
 def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
-    """The world of a prediction, for JSON."""
     return {
         "topics": topics.topics,
         "words": topics.words,
@@ -223,7 +222,6 @@ class Dynamics(Result):
     trained_embedding: EmbeddingClock | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
         parts = {"adam": self.adam, "mask_first": self.mask_first, "trained_embedding": self.trained_embedding}
         return {
             "settings": self.world | asdict(self.training),
@@ -239,7 +237,6 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One per quantity: its stage, its name, its value, its meaning."""
         rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
         rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
         rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]
@@ -254,7 +251,6 @@ class Dynamics(Result):
         ]
 
     def table(self) -> pyarrow.Table:
-        """One row per quantity."""
         return arrow_table(self.rows())
 
     def _about(self) -> str:
@@ -273,15 +269,15 @@ class Dynamics(Result):
             mode.norm**2 * (1 - rest) ** 2 * (mode.eigenvalue > 0) + s2 * size * mode.count * rest**2
             for mode, rest in zip(self.best.modes, left, strict=True)
         ]
-        found = {"value": np.sqrt(np.sum(squares, 0))}
+        norms = {"value": np.sqrt(np.sum(squares, 0))}
         if self.growth is not None and self.attention.half_time is not None:
             growth, dim = self.growth, self.training.attention_dim
             ell = growth.course(times, dim, growth.expected_start(dim, self.training.init_scale))
             modes = growth.topics - 1
             apart = np.exp(-2 * growth.sigma * times / math.sqrt(dim)) / 2  # W_K - W_Q dies out in the modes
             rest = s2 * dim * (size - modes + modes * apart)
-            found["key"] = np.sqrt(math.sqrt(dim) * modes * ell + rest)
-        return found
+            norms["key"] = np.sqrt(math.sqrt(dim) * modes * ell + rest)
+        return norms
 
     def changed(self, **parts: Any) -> Dynamics:
         return replace(self, **parts)

@@ -50,7 +50,6 @@ class SmallWorld:
 
 
 def random_world(rng: np.random.Generator, words: int = 3, topics: int = 2, laws: int = 3) -> SmallWorld:
-    """Topics that share all their words, and a random law of theta."""
     return SmallWorld(
         rng.dirichlet(np.ones(words), topics).T, rng.dirichlet(np.ones(topics), laws), rng.dirichlet(np.ones(laws))
     )

@@ -1,23 +1,237 @@
-"""The force on attention: -dLoss/dL, with L[i, j] the score that query word j gives to key word i.
+"""Closed forms of a law of theta: one topic's share, the rates of the first stage, and the force on attention.
 
-L = W_K' W_Q / sqrt(d_a). At uniform attention and the first stage's optimum the force is sigma times the projector on
-topic contrasts (R2); under cross entropy, near zero, it points at the [MASK] query first (R7).
+The topics must be exchangeable: alike, in every order. Attention that treats them alike looks at one topic and at all
+the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R2) and how it grows (R3). The force is
+-dLoss/dL, with L[i, j] the score that query word j gives to key word i. At uniform attention and the first stage's
+optimum it is sigma times the projector on topic contrasts (R2); under cross entropy, near zero, it points at the [MASK]
+query first (R7).
 
->>> from topicscope.theory.shares import fixed_shares
 >>> float(f"{contrast_force(fixed_shares(10, 3), 10, Masking()):.6g}")
 4.96396e-05
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
+from topicscope.ground import InputError, refuse
 from topicscope.theory.enumeration import SmallWorld
-from topicscope.theory.shares import TopicShares
-from topicscope.world import Masking
+from topicscope.theory.setting import Setting
+from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking
+
+SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
+SAME = 1e-12  # difference of proportions and probabilities that are equal
+
+
+@dataclass(frozen=True, eq=False)
+class TopicShares:
+    """The law of one topic's share of a document, and what the other topics have then.
+
+    Attributes:
+        topics: T.
+        share: Values of theta_1 (n).
+        others: E[sum of theta_s^2 over the other topics], given each value (n).
+        probability: Probability of each value (n).
+
+    Example:
+        See `topic_shares`.
+    """
+
+    topics: int
+    share: Float[np.ndarray, " n"]
+    others: Float[np.ndarray, " n"]
+    probability: Float[np.ndarray, " n"]
+
+    def mean(self, values: Float[np.ndarray, "... n"]) -> Any:
+        """Expectation over the law of one topic: a number, or one for each row."""
+        expected = values @ self.probability
+        return float(expected) if expected.ndim == 0 else expected
+
+    @property
+    def contrast(self) -> float:
+        """Eigenvalue of E[theta theta'] on topic contrasts: E[theta_1^2] - E[theta_1 theta_2]."""
+        square = self.mean(self.share**2)
+        pair = self.mean(self.share * (1 - self.share)) / max(self.topics - 1, 1)
+        return max(square - pair, 0.0) if square - pair > SAME * square else 0.0
+
+
+def fixed_shares(topics: int, tau: int) -> TopicShares:
+    inside = tau / topics
+    return TopicShares(
+        topics, np.array([1 / tau, 0.0]), np.array([(tau - 1) / tau**2, 1 / tau]), np.array([inside, 1 - inside])
+    )
+
+
+def dirichlet_shares(topics: int, alpha: float) -> TopicShares:
+    """theta_1 is Beta(alpha, (T-1) alpha); the others, divided by 1 - theta_1, are Dirichlet again."""
+    if topics == 1:
+        return TopicShares(1, np.ones(1), np.zeros(1), np.ones(1))
+    rest = (topics - 1) * alpha
+    share, probability = beta_quadrature(alpha, rest)
+    return TopicShares(topics, share, (1 - share) ** 2 * (alpha + 1) / (rest + 1), probability)
+
+
+def beta_quadrature(a: float, b: float) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Gauss's nodes and weights for Beta(a, b): eigenvalues of the matrix of its orthogonal polynomials' recurrence.
+
+    scipy.special.roots_jacobi has the same, but overflows for large a + b and loses digits for small a.
+    """
+    n, total = np.arange(1, SHARE_NODES), a + b
+    middle = ((a - 1) ** 2 - (b - 1) ** 2) / ((2 * n + total - 2) * (2 * n + total))
+    side = np.sqrt(
+        n
+        * (n + a - 1)
+        * (n + b - 1)
+        / ((2 * n + total - 2) ** 2 * (2 * n + total - 1))
+        * np.where(n == 1, 1.0, (n + total - 2) / np.where(n == 1, 1.0, 2 * n + total - 3))
+    )  # of n = 1 the last quotient is 1, also where it is 0 / 0
+    matrix = np.diag(np.concatenate([[a / total], (1 + middle) / 2]))
+    nodes, vectors = np.linalg.eigh(matrix + np.diag(side, 1) + np.diag(side, -1))
+    return np.clip(nodes, 0, 1), vectors[0] ** 2
+
+
+def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
+    squares = (thetas**2).sum(1)[:, None] - thetas**2
+    each = np.repeat(probability / thetas.shape[1], thetas.shape[1])
+    return TopicShares(thetas.shape[1], thetas.ravel(), squares.ravel(), each)
+
+
+def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:
+    """The law of one topic's share, which is all that the second stage needs of a prior.
+
+    Args:
+        prior: An exchangeable prior: the topics are alike, in every order.
+        topics: T.
+
+    Returns:
+        The values of theta_1 with their probabilities.
+
+    Raises:
+        InputError: The prior is not exchangeable, or its law is known only by draws.
+
+    Example:
+        >>> shares = topic_shares(Fixed(topics_per_document=2), topics=4)
+        >>> shares.share.tolist(), shares.probability.tolist()
+        ([0.5, 0.0], [0.5, 0.5])
+    """
+    prior.check(topics)
+    if isinstance(prior, Fixed) and (prior.weights is None or np.ptp(prior.weights) == 0):
+        return fixed_shares(topics, prior.topics_per_document)
+    if isinstance(prior, Dirichlet) and np.ptp(prior.alpha) == 0:
+        return dirichlet_shares(topics, float(np.ravel(prior.alpha)[0]))
+    finite = prior.support(topics)
+    if finite is not None and exchangeable_rows(*finite):
+        return listed_shares(*finite)
+    raise InputError(
+        f"documents.kind = {getattr(prior, 'kind', type(prior).__name__)!r}: the force on attention is known in closed "
+        "form where all topics are alike: kind fixed or dirichlet, or a finite law that is the same in every order"
+    )
+
+
+def exchangeable_rows(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> bool:
+    """Whether a swap of two topics and a turn of all of them, which make every order, leave the law as it is."""
+
+    def law(rows: Float[np.ndarray, "K T"]) -> Float[np.ndarray, "u c"]:
+        different, place = np.unique(np.round(rows, 11), axis=0, return_inverse=True)
+        return np.hstack([different, np.bincount(place.ravel(), probability)[:, None]])
+
+    topics, here = thetas.shape[1], law(thetas)
+    swapped = [1, 0, *range(2, topics)] if topics > 1 else [0]
+    orders = (swapped, [*range(1, topics), 0])
+    return all(
+        here.shape == there.shape and bool(np.abs(here - there).max() <= SAME)
+        for there in (law(thetas[:, order]) for order in orders)
+    )
+
+
+class FirstStageRates(NamedTuple):
+    """Eigenvalues of E[xx'] (R1); all others are zero.
+
+    Attributes:
+        topics: Eigenvalue of the T - 1 topic contrasts.
+        mean: Eigenvalue of the mean over words, once.
+
+    Example:
+        See `first_stage_rates`.
+    """
+
+    topics: float
+    mean: float
+
+
+class GroupRates(NamedTuple):
+    """Eigenvalues of E[xx'] on topic contrasts where topics come in groups (R6 ii).
+
+    Attributes:
+        between: Eigenvalue of the g - 1 contrasts of groups.
+        within: Eigenvalue of the T - g contrasts of topics inside a group.
+
+    Example:
+        See `group_rates`.
+    """
+
+    between: float
+    within: float
+
+
+def first_stage_rates(setting: Setting) -> FirstStageRates:
+    """How fast the first stage learns (R1), for tau distinct topics with equal shares.
+
+    A part of W on an eigenspace with eigenvalue lambda nears its optimum as exp(-2 lambda t).
+
+    Args:
+        setting: T, v, tau and masking.
+
+    Returns:
+        The eigenvalues of E[xx'].
+
+    Example:
+        >>> float(f"{first_stage_rates(Setting.of(10, 10, 3)).topics:.6g}")
+        0.00193984
+        >>> float(f"{0.865**2 * (10 - 3) / (3 * 10 * (10 - 1)) / 10:.6g}")  # k^2 (T - tau) / (tau T (T - 1)) / v
+        0.00193984
+    """
+    s = setting
+    contrast = (s.T - s.tau) / (s.tau * s.T * (s.T - 1)) if s.T > 1 else 0.0
+    return FirstStageRates(s.masking.k**2 * contrast / s.v, s.p0**2 + (1 - s.p0) ** 2 / (s.T * s.v))
+
+
+def group_rates(setting: Setting, groups: int, rho: float) -> GroupRates:
+    """How fast the first stage learns groups and topics (R6 ii).
+
+    Args:
+        setting: T, v, tau and masking.
+        groups: g, a divisor of T.
+        rho: Probability that all tau topics come from one group, else from all.
+
+    Returns:
+        The eigenvalues of E[xx'] between and within groups.
+
+    Raises:
+        InputError: g does not divide T, rho is no probability, or a group has fewer than tau topics.
+
+    Example:
+        >>> rates = group_rates(Setting.of(10, 10, 2), groups=5, rho=0.5)
+        >>> round(rates.between / rates.within, 3)  # groups are learnt first
+        3.25
+    """
+    s, h = setting, setting.T // max(groups, 1)
+    refuse(
+        (groups < 1 or s.T % max(groups, 1) != 0, f"groups = {groups}: expected a divisor of topics = {s.T}"),
+        (not 0 <= rho <= 1, f"rho = {rho:g}: expected a probability"),
+        (rho > 0 and s.tau > h, f"topics_per_document = {s.tau}: a group has only {h} topics"),
+    )
+    pairs = s.tau * (s.tau - 1)
+    one = s.tau / s.T
+    apart = (1 - rho) * pairs / (s.T * (s.T - 1)) if s.T > 1 else 0.0
+    together = apart + (rho * pairs / (s.T * (h - 1)) if h > 1 else 0.0)
+    scale = s.masking.k**2 / (s.v * s.tau**2)
+    return GroupRates(scale * (one + (h - 1) * together - h * apart), scale * (one - together))
+
 
 Matrix = Float[np.ndarray, "V V"]
 Loss = Literal["squared", "cross-entropy"]
@@ -38,47 +252,6 @@ def topic_contrasts(topics: int, v: int) -> Matrix:
         [[0.0, 0.0, 0.0], [0.0, 0.5, -0.5], [0.0, -0.5, 0.5]]
     """
     return np.pad(np.kron(np.eye(topics) - 1 / topics, np.full((v, v), 1 / v)), ((1, 0), (1, 0)))
-
-
-def score_force(
-    world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
-) -> Matrix:
-    """The force on attention scores, -dLoss/dL, of infinite documents, from every document, masked word and word shown.
-
-    Args:
-        world: A small world.
-        masking: The masking scheme.
-        value: W_V (V x V).
-        scores: L[i, j], the score that query word j gives to key word i; None: 0, uniform attention.
-        loss: 'squared' or 'cross-entropy'.
-
-    Returns:
-        The force (V x V): key word, query word.
-
-    Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
-        >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
-        >>> force = score_force(world, setting.masking, theorem2(setting).matrix())
-        >>> float(f"{np.trace(force) / 3:.6g}")  # sigma, on 3 topic contrasts
-        0.00186791
-    """
-    shown, true = world.infinite(masking)
-    words = shown.shape[1] - 1
-    instead = np.full(words + 1, masking.p_random / words)  # what a masked position shows, if not its own word
-    instead[0] = masking.p_mask_word
-    weight = shown[:, :, None] * np.exp(np.zeros_like(value) if scores is None else scores)
-    attended = weight / weight.sum(1, keepdims=True)  # document, key, query
-    output = np.einsum("yi,dij->dyj", value, attended)
-    masked = true[:, :, None] * instead + masking.p_correct * np.einsum("dy,yj->dyj", true, np.eye(words + 1))
-    times = masked.sum(1, keepdims=True)  # how often a masked position shows query word j
-    if loss == "squared":
-        pull = 2 * (masked - times * output)
-    else:
-        exponent = np.exp(output - output.max(1, keepdims=True))
-        pull = masked - times * exponent / exponent.sum(1, keepdims=True)
-    by_key = np.einsum("yi,dyj->dij", value, pull)
-    change = attended * (by_key - (attended * by_key).sum(1, keepdims=True))
-    return np.einsum("d,dij->ij", world.probabilities, change)
 
 
 def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:

@@ -11,25 +11,104 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Progress, refuse, silent
-from topicscope.theory.course import Course
-from topicscope.theory.population_gradient import Population, Weights
+from topicscope.ground import InputError, Progress, refuse, silent
+from topicscope.theory.population import NamedWeights, Population
 
 TOLERANCE = 1e-4
-"""Error of a step, as a share of the norm of each matrix."""
+"""Error of a step, as a share of the norm of each block of matrices."""
+
+BLOCKS = (("embedding", "value", "bias"), ("key",), ("query",))
+"""What words predict has one error, since a bias that starts at zero has no size of its own."""
 
 ESTIMATE_EVERY = 25  # steps between two looks at the largest eigenvalue
 SLACK = 1.1  # by which its estimate, which comes from below, is raised
 MOST_STAGES = 200
 
 
-class Stages(NamedTuple):
+@dataclass
+class Trajectory:
+    """A flow of weights in time. Every list has one entry per step.
+
+    Attributes:
+        times: The times.
+        losses: The losses.
+        speeds: Norm of the gradient.
+        squares: Squared Frobenius norms of each matrix.
+        slopes: Their slopes in time.
+        states: Weights of every step, or only of the last.
+        gradients: Number of gradients computed.
+
+    Example:
+        See `gradient_flow`.
+    """
+
+    times: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    speeds: list[float] = field(default_factory=list)
+    squares: dict[str, list[float]] = field(default_factory=dict)
+    slopes: dict[str, list[float]] = field(default_factory=dict)
+    states: list[NamedWeights] = field(default_factory=list)
+    gradients: int = 0
+
+    def add(self, time: float, loss: float, weights: NamedWeights, speed: NamedWeights, keep: bool) -> None:
+        self.times.append(time)
+        self.losses.append(loss)
+        self.speeds.append(math.sqrt(sum(float(np.vdot(part, part)) for part in speed.values())))
+        if not keep:
+            self.states.clear()
+        self.states.append(weights)
+        for part, matrix in weights.items():
+            self.squares.setdefault(part, []).append(float(np.vdot(matrix, matrix)))
+            self.slopes.setdefault(part, []).append(2 * float(np.vdot(matrix, speed[part])))
+
+    def norm(self, part: str) -> Float[np.ndarray, " S"]:
+        return np.sqrt(self.squares[part])
+
+    @property
+    def end(self) -> NamedWeights:
+        return self.states[-1]
+
+    def reaches(self, part: str, norm: float) -> float:
+        """When the norm first rises to a number, between two steps by the cubic of its square; NaN: never."""
+        squares, slopes = self.squares[part], self.slopes[part]
+        above = np.flatnonzero(np.array(squares) >= norm**2)
+        if not len(above) or above[0] == 0:
+            return float("nan") if not len(above) else self.times[0]
+        i = int(above[0])
+        h = self.times[i] - self.times[i - 1]
+        return self.times[i - 1] + h * crossing(squares[i - 1], squares[i], h * slopes[i - 1], h * slopes[i], norm**2)
+
+    def half_way(self, part: str, plateau: float) -> float:
+        """t50: when half of the rise from the start to a plateau of this norm is made; NaN: never."""
+        return self.reaches(part, (float(self.norm(part)[0]) + plateau) / 2)
+
+    def slowest(self, after: float = 0.0) -> int:
+        """The step of least speed from a time on: where the flow comes nearest to a saddle or to its end."""
+        late = np.array(self.times) >= after
+        if not late.any():
+            raise InputError(f"after = {after:g}: the flow ended at {self.times[-1]:g}")
+        return int(np.argmin(np.where(late, self.speeds, np.inf)))
+
+
+def crossing(low: float, high: float, slope_low: float, slope_high: float, level: float) -> float:
+    """Where in [0, 1] the cubic with these values and slopes at the ends is at `level`, which lies between them."""
+    left, right = 0.0, 1.0
+    for _ in range(60):
+        x = (left + right) / 2
+        rest = 1 - x
+        at = (1 + 2 * x) * rest**2 * low + x**2 * (3 - 2 * x) * high + x * rest * (rest * slope_low - x * slope_high)
+        left, right = (x, right) if at < level else (left, x)
+    return right
+
+
+class StepCoefficients(NamedTuple):
     """Coefficients of a Chebyshev step of s gradients, from the second on."""
 
     first: float
@@ -40,7 +119,7 @@ class Stages(NamedTuple):
 
 
 @functools.cache
-def stages(s: int) -> Stages:
+def stages(s: int) -> StepCoefficients:
     """Second-order Runge-Kutta-Chebyshev with damping 2/13."""
     w0 = 1 + 2 / (13 * s * s)
     t, dt, ddt = [1.0, w0], [0.0, 1.0], [0.0, 0.0]
@@ -53,7 +132,7 @@ def stages(s: int) -> Stages:
     a = [1 - b[j] * t[j] for j in range(s + 1)]
     steps = range(2, s + 1)
     mu_step = [2 * b[j] * w1 / b[j - 1] for j in steps]
-    return Stages(
+    return StepCoefficients(
         b[1] * w1,
         [2 * b[j] * w0 / b[j - 1] for j in steps],
         [-b[j] / b[j - 2] for j in steps],
@@ -62,47 +141,49 @@ def stages(s: int) -> Stages:
     )
 
 
+def flat(weights: NamedWeights) -> Float[np.ndarray, " n"]:
+    return np.concatenate([part.ravel() for part in weights.values()]).astype(float)
+
+
 class Flow:
     """The weights as one vector, its velocity, and one step."""
 
-    def __init__(self, population: Population, start: Weights, tolerance: float) -> None:
+    def __init__(self, population: Population, start: NamedWeights, tolerance: float) -> None:
         self.population, self.tolerance = population, tolerance
-        self.shapes = [part.shape for part in start]
-        self.cuts = np.cumsum([part.size for part in start])
+        self.shapes = {name: part.shape for name, part in start.items()}
+        self.cuts = np.cumsum([part.size for part in start.values()])[:-1]
         self.gradients = 0
         self.direction: Float[np.ndarray, " n"] | None = None  # of the largest eigenvalue
 
-    def weights(self, vector: Float[np.ndarray, " n"]) -> Weights:
-        parts = np.split(vector, self.cuts[:-1])
-        return Weights(*(part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)))
+    def weights(self, vector: Float[np.ndarray, " n"]) -> NamedWeights:
+        parts = zip(self.shapes.items(), np.split(vector, self.cuts), strict=True)
+        return {name: part.reshape(shape) for (name, shape), part in parts}
 
     def speed(self, vector: Float[np.ndarray, " n"]) -> tuple[float, Float[np.ndarray, " n"]]:
-        """Loss and minus its gradient."""
         self.gradients += 1
         loss, gradient = self.population.gradient(self.weights(vector))
-        return loss, -np.concatenate([part.ravel() for part in gradient])
+        return loss, -flat(gradient)
 
     def largest_eigenvalue(self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"]) -> float:
         """Of the Hessian, by the power method on differences of the gradient."""
-        direction, found = self.direction, 0.0
+        direction, eigenvalue = self.direction, 0.0
         if direction is None:
             direction = speed if np.linalg.norm(speed) > 0 else np.ones_like(at)
         size = 1e-6 * max(float(np.linalg.norm(at)), 1e-3)
         for _ in range(50):
             direction = direction / np.linalg.norm(direction)
             change = (self.speed(at + size * direction)[1] - speed) / size
-            before, found = found, float(np.linalg.norm(change))
-            if found == 0:
+            before, eigenvalue = eigenvalue, float(np.linalg.norm(change))
+            if eigenvalue == 0:
                 break
             self.direction = direction = change
-            if abs(found - before) <= 0.02 * found:
+            if abs(eigenvalue - before) <= 0.02 * eigenvalue:
                 break
-        return SLACK * found
+        return SLACK * eigenvalue
 
     def step(
         self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"], h: float, count: int
     ) -> Float[np.ndarray, " n"]:
-        """A step of length h from `count` gradients."""
         c = stages(count)
         before, now = at, at + c.first * h * speed
         for mu, nu, mu_step, gamma_step in zip(c.mu, c.nu, c.mu_step, c.gamma_step, strict=True):
@@ -112,12 +193,16 @@ class Flow:
         return now
 
     def error(self, estimate: Float[np.ndarray, " n"], at: Float[np.ndarray, " n"]) -> float:
-        """The largest error of a matrix over the one allowed."""
-        parts = zip(self.weights(estimate), self.weights(at), strict=True)
-        return max(float(np.linalg.norm(e) / (self.tolerance * np.linalg.norm(w) + 1e-300)) for e, w in parts)
+        """The largest error of a block of matrices over the one allowed."""
+        errors, weights = self.weights(estimate), self.weights(at)
+
+        def norm(parts: NamedWeights, block: tuple[str, ...]) -> float:
+            return math.sqrt(sum(float(np.vdot(parts[name], parts[name])) for name in block if name in parts))
+
+        return max(norm(errors, block) / (self.tolerance * norm(weights, block) + 1e-300) for block in BLOCKS)
 
 
-def curvature(population: Population, weights: Weights) -> float:
+def curvature(population: Population, weights: NamedWeights) -> float:
     """The largest eigenvalue of the Hessian of the population loss, approached from below.
 
     SGD is stable at learning rates below 2 over it.
@@ -130,28 +215,28 @@ def curvature(population: Population, weights: Weights) -> float:
         The eigenvalue.
 
     Example:
-        >>> from topicscope.theory import Population
+        >>> from topicscope.theory import Population, gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
-        >>> round(curvature(world, Weights.gaussian(3, 3, 0.0, seed=0)), 2)
+        >>> round(curvature(world, gaussian_start(3, 3, 0.0, seed=0)), 2)
         0.8
     """
-    flow, at = Flow(population, weights, TOLERANCE), np.concatenate([part.ravel() for part in weights])
+    flow, at = Flow(population, weights, TOLERANCE), flat(weights)
     flow.direction = np.ones_like(at)
     return flow.largest_eigenvalue(at, flow.speed(at)[1]) / SLACK
 
 
 def gradient_flow(
     population: Population,
-    start: Weights,
+    start: NamedWeights,
     until: float,
     *,
     tolerance: float = TOLERANCE,
     longest: float = math.inf,
-    stop: Callable[[Course], bool] | None = None,
+    stop: Callable[[Trajectory], bool] | None = None,
     keep: bool = False,
     progress: Progress = silent,
-) -> Course:
+) -> Trajectory:
     """Gradient flow of the population loss: d(W_V, W_K, W_Q)/dt = -gradient, with adaptive steps.
 
     Args:
@@ -172,15 +257,15 @@ def gradient_flow(
         InputError: The start does not fit the world, or a number is out of range.
 
     Example:
-        >>> from topicscope.theory import Population
+        >>> from topicscope.theory import Population, gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
-        >>> flow = gradient_flow(world, Weights.gaussian(3, 3, 0.01, seed=0), until=20.0)
+        >>> flow = gradient_flow(world, gaussian_start(3, 3, 0.01, seed=0), until=20.0)
         >>> round(flow.losses[0], 3), round(flow.losses[-1], 3), round(flow.half_way("value", plateau=1.607), 2)
         (1.012, 0.0, 0.92)
     """
-    size = population.true.shape[1]
-    finite = all(part.ndim == 2 and bool(np.isfinite(part).all()) for part in start)
+    size, shapes = len(population.instead), ", ".join(str(part.shape) for part in start.values())
+    finite = all(part.ndim == 1 + (name != "bias") and np.isfinite(part).all() for name, part in start.items())
     refuse(
         (
             not (0 < until < math.inf and 0 < tolerance <= 0.1),
@@ -190,12 +275,12 @@ def gradient_flow(
         (not finite, "the start of a gradient flow: expected three matrices of finite numbers"),
         (
             not population.fits(start),
-            f"the start of a gradient flow has shapes {', '.join(str(part.shape) for part in start)}; expected "
+            f"the start of a gradient flow has shapes {shapes}; expected "
             f"({size}, {size}) for value, and (d_a, {size}) for key and query",
         ),
     )
-    flow, course = Flow(population, start, tolerance), Course()
-    at, time = np.concatenate([part.ravel() for part in start]).astype(float), 0.0
+    flow, course = Flow(population, start, tolerance), Trajectory()
+    at, time = flat(start), 0.0
     loss, speed = flow.speed(at)
     course.add(time, loss, flow.weights(at), flow.weights(speed), keep)
     largest, taken = flow.largest_eigenvalue(at, speed), 0
@@ -220,3 +305,41 @@ def gradient_flow(
         h *= min(5.0, max(0.1, 0.8 * max(error, 1e-12) ** (-1 / 3)))
     course.gradients = flow.gradients
     return course
+
+
+def descent(
+    population: Population, start: NamedWeights, rate: float, steps: int
+) -> Iterator[tuple[float, NamedWeights]]:
+    """Gradient descent on the population loss, up to the last step at which the loss is a finite number.
+
+    Below two over the curvature descent goes along the flow. Above it descent may blow up, or swing down into a
+    flatter region and go on; only its own steps can say which.
+
+    Args:
+        population: The documents and the loss.
+        start: Weights to begin with.
+        rate: Learning rate.
+        steps: Number of steps at most.
+
+    Returns:
+        An iterator of (loss, weights): the start, and after each step.
+
+    Example:
+        >>> from topicscope.theory import gaussian_start
+        >>> from topicscope.world import Fixed, Masking, TopicModel
+        >>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+        >>> start = gaussian_start(13, 13, 1e-3, seed=0)
+        >>> [round(loss, 3) for loss, _ in descent(world, start, rate=4.0, steps=2)]
+        [1.0, 0.903, 0.875]
+        >>> [len([*descent(world, start, rate, steps=400)]) for rate in (12.0, 16.0)]  # the second ends after 33 steps
+        [401, 34]
+    """
+    weights = start
+    for _ in range(steps + 1):
+        with np.errstate(all="ignore"):
+            loss, gradient = population.gradient(weights)
+            following = {name: part - rate * gradient[name] for name, part in weights.items()}
+        if not math.isfinite(loss):
+            return
+        yield loss, weights
+        weights = following

@@ -1,4 +1,6 @@
-"""The loss over (alpha, beta), as in Figures 7 and 8: what `topicscope theory landscape` writes, and `read` reads.
+"""The second stage with W_V frozen: the best attention, the theorem's bounds, and the loss over (alpha, beta).
+
+`topicscope theory landscape` writes it, as in Figures 7 and 8, and `read` reads it.
 
 >>> grid = landscape(Setting.of(100, 300, 20), "diagonal", "paper", cap=True)
 >>> round(float(grid.loss.min()), 5)
@@ -29,13 +31,113 @@ from topicscope.ground import (
     open_folder,
     refuse,
 )
-from topicscope.theory.attention_loss import Convention, attention_loss
-from topicscope.theory.second_stage import SecondStage, second_stage
+from topicscope.theory.attention_loss import Convention, Optimum, attention_loss, best_attention
 from topicscope.theory.setting import Setting
-from topicscope.theory.theorem import ValueMatrix
+from topicscope.theory.theorem import AttentionTheorem, ValueMatrix, assumptions, strain
+from topicscope.theory.theorem3 import theorem3
+from topicscope.theory.theorem5 import theorem5
 
 if TYPE_CHECKING:
     import pyarrow
+
+THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
+ONLY_GAMMA, UNDEFINED = (
+    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.",
+    "Theorem 5's bounds are not defined for so small a v.",
+)
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """The second stage: the best attention where W_V is frozen, and what the theorem says of it.
+
+    Attributes:
+        setting: T, v, tau and masking.
+        value_matrix: W_V: 'blocks' or 'diagonal'.
+        convention: 'exact' or 'paper'.
+        cap: Whether predictions are capped at 1.
+        optimum: The best attention.
+        uniform_loss: Loss of uniform attention.
+        theorem: The bounds; None where v is too small for Theorem 5.
+
+    Example:
+        See `second_stage`.
+    """
+
+    setting: Setting
+    value_matrix: ValueMatrix
+    convention: Convention
+    cap: bool
+    optimum: Optimum
+    uniform_loss: float
+    theorem: AttentionTheorem | None
+
+    @property
+    def inside(self) -> bool | None:
+        return None if self.theorem is None else self.theorem.contains(self.optimum.alpha, self.optimum.beta)
+
+    def as_dict(self) -> dict[str, Any]:
+        best = self.optimum
+        return {
+            "value_matrix": self.value_matrix,
+            "convention": self.convention,
+            "cap": self.cap,
+            "settings": self.setting.as_dict(),
+            "minimum": {"alpha": best.alpha, "beta": best.beta, "gamma": best.gamma, "loss": best.loss},
+            "edge": best.edge,
+            "only_gamma": best.only_gamma,
+            "uniform_loss": self.uniform_loss,
+            "bounds": None if self.theorem is None else self.theorem.flat_bounds(),
+            "inside_bounds": self.inside,
+            "assumptions_strained": assumptions(self.setting),
+        }
+
+    def summary(self) -> list[str]:
+        best = self.optimum
+        return [
+            *([f"Where the minimum lies: {best.edge}."] if best.edge else []),
+            *([ONLY_GAMMA] if best.only_gamma else []),
+            *([UNDEFINED] if self.theorem is None else self.theorem.says_of(best.alpha, best.beta)),
+            *strain(self.setting),
+        ]
+
+
+def second_stage(
+    setting: Setting,
+    value_matrix: ValueMatrix,
+    convention: Convention = "exact",
+    *,
+    cap: bool | None = None,
+    theorem: Callable[[Setting], AttentionTheorem] | None = None,
+) -> SecondStage:
+    """The best attention where W_V is frozen at an optimum of the first stage, against the theorem.
+
+    Args:
+        setting: T, v, tau and masking.
+        value_matrix: W_V: 'blocks' (Theorem 2) or 'diagonal' (Definition 2).
+        convention: 'exact' or 'paper'; see `attention_loss`.
+        cap: Predict min(prediction, 1); None: only for the diagonal W_V in the paper's convention, as Figure 7 does.
+        theorem: Computes the bounds; None: Theorem 3 for the blocks, Theorem 5 for the diagonal.
+
+    Returns:
+        The best attention, its loss, and whether the bounds contain it.
+
+    Example:
+        >>> stage = second_stage(Setting.of(), "blocks")
+        >>> round(stage.optimum.alpha, 2), round(stage.uniform_loss, 6), stage.inside
+        (7.67, 0.966667, True)
+    """
+    capped = (value_matrix == "diagonal" and convention == "paper") if cap is None else cap
+    optimum = best_attention(setting, value_matrix, convention, cap=capped)
+    bounds: AttentionTheorem | None = None
+    try:
+        bounds = (theorem or THEOREMS[value_matrix])(setting)
+    except InputError:
+        if setting.v == 1:  # above that v may be too small for lambda4, but the loss is defined
+            raise
+    uniform = attention_loss(setting, value_matrix, 1.0, 1.0, convention, cap=capped)
+    return SecondStage(setting, value_matrix, convention, capped, optimum, float(uniform), bounds)
+
 
 GRID, TABLE = "landscape.npz", "landscape.csv"
 LANDSCAPE = Kind("landscape", 2, ("landscape.*",), (GRID, TABLE))
@@ -61,12 +163,10 @@ class Landscape:
 
     @property
     def minimum(self) -> tuple[float, float, float]:
-        """alpha, beta and loss of the lowest point of the grid."""
         i, j = np.unravel_index(np.argmin(self.loss), self.loss.shape)
         return float(self.alpha[i]), float(self.beta[j]), float(self.loss[i, j])
 
     def points(self) -> dict[str, Float[np.ndarray, " n*n"]]:
-        """alpha, beta and loss of every point."""
         alpha, beta = np.meshgrid(self.alpha, self.beta, indexing="ij")
         return {"alpha": alpha.ravel(), "beta": beta.ravel(), "loss": self.loss.ravel()}
 
@@ -124,7 +224,6 @@ class AttentionLandscape(Result):
     folder: Path | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """results.json."""
         alpha, beta, loss = self.grid.minimum
         gamma = self.stage.setting.gamma(alpha, beta)
         return self.stage.as_dict() | {"grid_minimum": {"alpha": alpha, "beta": beta, "gamma": gamma, "loss": loss}}
@@ -133,7 +232,6 @@ class AttentionLandscape(Result):
         return self.stage.summary()
 
     def table(self) -> pyarrow.Table:
-        """One row per point of the grid."""
         import pyarrow
 
         return pyarrow.table(self.grid.points())

@@ -18,8 +18,7 @@ from topicscope.ground import InputError, refuse
 from topicscope.theory.dense_optimum import DenseOptimum, WordTopics, dense_optimum, topic_basis
 from topicscope.theory.document_moments import WEIGHTINGS, Length, Weighting, length_weights
 from topicscope.theory.setting import K_FROM, NO_K
-from topicscope.theory.symmetric_optimum import SymmetricOptimum, symmetric_optimum
-from topicscope.theory.value_optimum import OptimumSettings
+from topicscope.theory.value_optimum import OptimumSettings, SymmetricOptimum, symmetric_optimum
 from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, World, checked_moments, checked_word_topics
 
 MOST_WORDS = 6000  # of a world without symmetry: E[xx'] is decomposed, in minutes
@@ -47,9 +46,7 @@ class HasWorld(Protocol):
     @property
     def world(self) -> World: ...
 
-    def world_for(self, law: str) -> World:
-        """The world, or InputError with the reason why the law does not cover it."""
-        ...
+    def world_for(self, law: str) -> World: ...
 
 
 def optimum(
@@ -127,7 +124,6 @@ def too_many(words: int, most: int) -> str:
 
 
 def checked_length(length: Any) -> Length:
-    """A length, if it is one."""
     numbers = length if isinstance(length, tuple | list) and len(length) == 2 else (length, length)
     whole = all(isinstance(n, int | np.integer) and 1 <= n <= LONGEST for n in numbers) and numbers[0] <= numbers[1]
     if length != "infinite" and not whole:

@@ -115,7 +115,6 @@ class Setting:
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
 
     def as_dict(self) -> dict[str, Any]:
-        """The plain numbers, by the names that `of` takes."""
         return {
             "topics": self.T,
             "words_per_topic": self.v,
@@ -127,7 +126,6 @@ class Setting:
 
     @property
     def letters(self) -> str:
-        """The sizes in the paper's letters."""
         return f"T = {self.T}, v = {self.v}, tau = {self.tau}"
 
     @property

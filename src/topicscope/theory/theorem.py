@@ -129,7 +129,6 @@ class AttentionTheorem(Theorem):
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
-        """Whether this attention lies inside the bounds."""
         ratio = alpha / beta if beta else math.inf
         values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
         return all(low < values[name] < high for name, (low, high) in self.bounds.items())
@@ -179,6 +178,5 @@ def assumptions(setting: Setting) -> list[str]:
 
 
 def strain(setting: Setting) -> list[str]:
-    """The strained assumptions as a sentence, if there are any."""
     broken = "; ".join(assumptions(setting))
     return [f"The theorem is asymptotic, and this setting strains it: {broken}."] if broken else []

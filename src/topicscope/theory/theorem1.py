@@ -63,7 +63,6 @@ class Theorem1(OptimumTheorem):
         return np.diag([0.0] + [self.c3] * self.setting.topic_model.words)
 
     def contains(self, embedding: Float[np.ndarray, "d V"], tolerance: float = 1e-6) -> bool:
-        """Whether W_E'W_E violates no condition of the family by more than `tolerance`."""
         return self.examine(embedding).numbers["violation"] <= tolerance
 
     def examine(self, given: Float[np.ndarray, "d V"]) -> Examination:
@@ -172,7 +171,7 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
     return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 
 
-def random_member(setting: Setting, rng: np.random.Generator) -> Matrix:
+def random_gram(setting: Setting, rng: np.random.Generator) -> Matrix:
     """A realisable E (symmetric, positive semi-definite) with random u >= 0 and a random inner part R'R.
 
     E = u z z' + c3 blocks(1/v) + C R'R C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums

@@ -62,11 +62,9 @@ class Theorem2(OptimumTheorem):
         return matrix
 
     def contains(self, matrix: Matrix, tolerance: float = 1e-6) -> bool:
-        """Whether no entry differs from the theorem's by more than `tolerance`."""
         return matrix.shape == self.matrix().shape and self._difference(matrix) <= tolerance
 
     def examine(self, given: Matrix) -> Examination:
-        """The largest difference from the theorem, and the largest violation of the conditions of Lemma 1."""
         violation, difference = fit_family(given, self.setting).violation, self._difference(given)
         return Examination(
             "comparison",

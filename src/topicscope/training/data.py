@@ -51,6 +51,12 @@ class RunData:
     def task(self) -> MaskedTask:
         return MaskedTask(self.config, self.dev)
 
+    def read_files(self) -> None:
+        """Read the documents that come from files now; what is wrong with them is an InputError."""
+        for file, name in ((self.config.data.train_file, "train"), (self.config.data.dev_file, "dev")):
+            if file is not None:
+                getattr(self, name)
+
     def _documents(self, file: str | None, stream: Stream, count: int) -> Documents | InfiniteDocuments:
         if file is not None:
             return read_documents(file, self.config.topic_model).take(slice(count))  # a shorter file is used whole

@@ -135,7 +135,8 @@ class Ensemble:
     (['done', 'done'], (2,))
     """
 
-    def __init__(self, configs: Sequence[RunConfig]) -> None:
+    def __init__(self, configs: Sequence[RunConfig], data: RunData | None = None) -> None:
+        """`data`: the documents of one of the seeds, if they are there already."""
         check_alike(configs)
         # equal hyperparameters side by side, so that the optimiser handles them in one go
         self.order = sorted(range(len(configs)), key=lambda i: (configs[i].optimizer.lr, i))
@@ -145,6 +146,8 @@ class Ensemble:
         self.dtype = getattr(torch, config.dtype)
         by_seed = {member.config.seed: member.config for member in self.members}
         drawn = {seed: RunData(one) for seed, one in by_seed.items()}  # lr and initial scale have no part in it
+        if data is not None and data.config.seed in drawn:
+            drawn[data.config.seed] = data
         self.data = [drawn[member.config.seed] for member in self.members]
         seeds = list(drawn)
         of = [seeds.index(member.config.seed) for member in self.members]

@@ -73,7 +73,7 @@ def optimiser_names(quote: str = "") -> str:
 def _known(name: str) -> str:
     if name not in OPTIMISERS:
         quote = "'"
-        raise PydanticCustomError("optimizer", f"Input should be {optimiser_names(quote)}")  # type: ignore[arg-type]
+        raise PydanticCustomError("optimizer", f"Input should be {optimiser_names(quote)}")
     return name
 
 

@@ -25,19 +25,25 @@ from topicscope.ground import (
     read_metrics,
     read_tensors,
 )
+from topicscope.laws import TrainingOptimum, contributions, training_optimum
 from topicscope.measure import Course, course
 from topicscope.model import Reading
 from topicscope.training.config import RunConfig
+from topicscope.training.data import RunData
+from topicscope.world import Documents
 
 if TYPE_CHECKING:
     import pyarrow
 
 WEIGHTS, CHECKPOINT, SNAPSHOTS = "weights.safetensors", "checkpoint.safetensors", "snapshots"
+SHOWN = "shown.safetensors"  # what figures show beside weights and results
 PAUSE, STOP = "pause", "stop"  # files that ask the run to end: with a checkpoint, or with its results so far
-TRAIN = Kind("train", 4, (METRICS, WEIGHTS, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked")
+TRAIN = Kind(
+    "train", 4, (METRICS, WEIGHTS, SHOWN, CHECKPOINT, SNAPSHOTS, PAUSE, STOP), (METRICS, WEIGHTS), resumes="asked"
+)
 ADVICE = "train again (--force)"
+DOCUMENTS = 2  # dev documents whose attention is shown
 
-EXAMPLES = 2  # dev documents whose attention is shown
 
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
 
@@ -94,6 +100,7 @@ class Run(Result):
         weights: Trained parts by name, after the last step.
         folder: Where it was written, or None.
         in_memory: Snapshots by step, of a run without a folder.
+        beside: Of a run without a folder, what figures show beside weights and results.
         shown_step: The step of `weights`, where they are a snapshot; None: the last step.
 
     Example:
@@ -114,6 +121,7 @@ class Run(Result):
     weights: Weights
     folder: Path | None = None
     in_memory: dict[int, Weights] = field(default_factory=dict)
+    beside: dict[str, np.ndarray] | None = None
     shown_step: int | None = None
 
     @cached_property
@@ -122,24 +130,18 @@ class Run(Result):
         return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
 
     @cached_property
+    def shown(self) -> dict[str, np.ndarray]:
+        """'document.0' and on: words of some dev documents; 'optimum': W* as W_V should be, if words have names."""
+        if self.beside is not None:
+            return self.beside
+        if self.folder is not None and (self.folder / SHOWN).exists():
+            return read_tensors(self.folder / SHOWN, ADVICE)[0]
+        return shown_beside(self, RunData(self.config), training_optimum(self.config))  # of an earlier version
+
+    @cached_property
     def reading(self) -> Reading:
         """The model at the level of words: what figures show."""
         return self.config.model.read(self.weights)
-
-    @cached_property
-    def examples(self) -> list[np.ndarray]:
-        """The words of the first dev documents, for figures of attention; none where documents are infinite."""
-        from topicscope.training.data import RunData
-
-        finite = self.config.documents.length != "infinite"
-        return [words[words > 0] for words in RunData(self.config).dev.finite().words[:EXAMPLES]] if finite else []
-
-    @cached_property
-    def optimum(self) -> np.ndarray | None:
-        """W*, in which the value matrix should end; None where the run was not compared with it."""
-        from topicscope.laws import training_optimum
-
-        return training_optimum(self.config).matrix if "distance_to_optimum" in self.results else None
 
     @cached_property
     def course(self) -> Course | None:
@@ -240,6 +242,18 @@ class Runs(SeveralRuns[Run]):
     def _about(self) -> str:
         seeds = ", ".join(str(run.config.seed) for run in self[:5])
         return f"{len(self)} runs, seeds {seeds}{', ...' if len(self) > 5 else ''}"
+
+
+def shown_beside(run: Run, data: RunData, best: TrainingOptimum) -> dict[str, np.ndarray]:
+    """What figures show that neither weights nor results hold."""
+    shown: dict[str, np.ndarray] = {}
+    if run.reading.scores is not None and isinstance(data.dev, Documents):
+        shown |= {f"document.{i}": words[words > 0] for i, words in enumerate(data.dev.words[:DOCUMENTS])}
+    named = run.config.topic_model.word_names is not None
+    if named and best.matrix is not None and {"value", "distance_to_optimum"} <= set(run.results):
+        biases = contributions(run.config, run.weights) - run.reading.tables["value"].matrix
+        shown["optimum"] = best.matrix - biases
+    return shown
 
 
 def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:

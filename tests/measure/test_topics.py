@@ -1,4 +1,4 @@
-"""Coherence, diversity, stability and perplexity against plain loops, in float64."""
+"""How good topics are, their distances and maps, and log-odds of words: against plain loops."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
-from topicscope.measure import coherence, completion_perplexity, diversity, matched_overlap, topic_quality
-from topicscope.measure.topic_quality import EPSILON, FOLDS, PRIOR_WORDS, fold_in, halves
+from topicscope.measure import (
+    coherence,
+    completion_perplexity,
+    diversity,
+    hellinger,
+    log_odds_z,
+    matched_overlap,
+    nearest_topics,
+    topic_map,
+)
+from topicscope.measure.topics import EM_STEPS, EPSILON, PRIOR_WORDS, fold_in, halves
 
 
 def documents_of(seed: int, words: int, count: int = 12, longest: int = 25) -> list[np.ndarray]:
@@ -40,12 +49,13 @@ def npmi_by_loop(documents: list[np.ndarray], top: list[int], window: int) -> fl
     return sum(scores) / len(scores)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), window=st.integers(1, 12), shard=st.integers(1, 5))
 def test_coherence_is_that_of_a_loop_over_windows(seed: int, window: int, shard: int) -> None:
     documents, rng = documents_of(seed, 9), np.random.default_rng(seed)
     tops = [rng.permutation(9)[:size] for size in (2, 4, 6)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_quality, "SHARD", shard)
+        patch.setattr("topicscope.measure.topics.SHARD", shard)
         found = coherence(documents, tops, window)
     assert found == pytest.approx([npmi_by_loop(documents, top.tolist(), window) for top in tops], rel=1e-10, abs=1e-12)
 
@@ -72,6 +82,7 @@ def test_diversity_counts_distinct_words(tops: list[list[int]], share: float) ->
     assert diversity([np.array(top) for top in tops]) == pytest.approx(share, abs=1e-15)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6), topics=st.integers(1, 5), more=st.integers(0, 1))
 def test_partners_are_the_best_of_all_permutations(seed: int, topics: int, more: int) -> None:
     rng = np.random.default_rng(seed)
@@ -93,7 +104,7 @@ def folded_by_loop(words: list[int], probability: np.ndarray, shares: np.ndarray
     """EM, word by word and topic by topic."""
     topics, total = len(probability), shares.sum()
     theta = [share / total for share in shares]
-    for _ in range(FOLDS):
+    for _ in range(EM_STEPS):
         weight = [PRIOR_WORDS * share / total for share in shares]
         for word in words:
             likelihood = sum(theta[k] * probability[k, word] for k in range(topics))
@@ -110,6 +121,7 @@ def a_topic_model(seed: int, topics: int = 3, words: int = 6) -> tuple[np.ndarra
     return rng.dirichlet(np.full(words, 0.5), topics), rng.dirichlet(np.ones(topics)), frequency
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_perplexity_is_that_of_a_loop_over_words(seed: int) -> None:
     probability, shares, frequency = a_topic_model(seed)
@@ -132,6 +144,7 @@ def test_perplexity_is_that_of_a_loop_over_words(seed: int) -> None:
     assert found.unigram == pytest.approx(math.exp(-sum(alone) / len(alone)), rel=1e-10)
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 10**6))
 def test_the_mixture_is_the_mode_of_its_posterior(seed: int) -> None:
     """No mixture of a grid over all of them has a larger posterior density (Dirichlet prior, words given)."""
@@ -171,3 +184,113 @@ def test_halves_are_every_other_known_word() -> None:
     frequency = np.array([1.0, 0.0, 1.0, 1.0])
     (pair,) = halves([np.array([0, 1, 2, 1, 3]), np.array([1, 1, 0])], frequency)
     assert [half.tolist() for half in pair] == [[0, 3], [2]]
+
+
+def topics_of(seed: int, count: int = 7, words: int = 12) -> np.ndarray:
+    return np.random.default_rng(seed).dirichlet(np.full(words, 0.3), count)
+
+
+def distance(p: np.ndarray, q: np.ndarray) -> float:
+    return math.sqrt(max(0.0, 1 - sum(math.sqrt(a * b) for a, b in zip(p, q, strict=True))))
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 4))
+def test_distances_and_neighbours_are_those_of_a_loop(seed: int, rows: int) -> None:
+    probability = topics_of(seed)
+    by_hand = [[distance(p, q) for q in probability] for p in probability]
+    np.testing.assert_allclose(hellinger(probability, probability) ** 2, np.square(by_hand), atol=1e-10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topicscope.measure.topics.ROWS", rows)
+        nearest, far = nearest_topics(probability)
+    for k, row in enumerate(by_hand):
+        others = {j: one for j, one in enumerate(row) if j != k}
+        assert others[int(nearest[k])] == pytest.approx(min(others.values()), abs=1e-10)
+        assert far[k] == pytest.approx(min(others.values()), abs=1e-10)
+
+
+def test_topics_without_a_common_word_are_at_distance_one() -> None:
+    assert hellinger(np.eye(3), np.eye(3)).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    assert nearest_topics(np.eye(3))[0].tolist() == [1, 0, 0]  # ties: the first
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_three_topics_lie_in_the_plane_at_their_distances(seed: int) -> None:
+    probability = topics_of(seed, count=3)
+    found = topic_map(probability)
+    assert found.shown == pytest.approx(1.0, abs=1e-10)
+    for i in range(3):
+        for j in range(3):
+            apart = math.dist(found.places[i], found.places[j])
+            assert apart**2 == pytest.approx(distance(probability[i], probability[j]) ** 2, abs=1e-10)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_the_map_is_classical_scaling_of_the_distances(seed: int) -> None:
+    probability = topics_of(seed)
+    squares = np.array([[distance(p, q) ** 2 for q in probability] for p in probability])
+    centre = np.eye(7) - 1 / 7
+    values = np.linalg.eigvalsh(-centre @ squares @ centre / 2)[::-1]
+    found = topic_map(probability)
+    np.testing.assert_allclose((found.places**2).sum(0), values[:2], atol=1e-10)
+    np.testing.assert_allclose(found.places.sum(0), 0, atol=1e-10)
+    assert found.shown == pytest.approx(values[:2].sum() / values.sum(), abs=1e-10)
+    largest = np.abs(found.places).argmax(0)
+    assert (found.places[largest, [0, 1]] > 0).all(), "signs are fixed"
+
+
+def test_a_map_of_topics_that_differ_in_one_way_is_a_line() -> None:
+    two = topic_map(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert two.places[:, 1].tolist() == [0.0, 0.0]
+    assert two.places[:, 0].tolist() == pytest.approx([0.5, -0.5])  # of equal ones the first is positive
+    same = topic_map(np.full((3, 4), 0.25))
+    assert (same.places.tolist(), same.shown) == ([[0.0, 0.0]] * 3, 1.0)
+
+
+def plain(counts: np.ndarray, prior: float) -> list[list[float]]:
+    """As the docstring has it, one word of one group after another."""
+    total = counts.sum()
+    rows = []
+    for k in range(len(counts)):
+        row = []
+        for w in range(counts.shape[1]):
+            everywhere = sum(counts[j, w] for j in range(len(counts)))
+            if everywhere in (0, total):
+                row.append(0.0)
+                continue
+            y, n = counts[k, w], sum(counts[k])
+            others = sum(counts[j, w] for j in range(len(counts)) if j != k)
+            n_others = sum(sum(counts[j]) for j in range(len(counts)) if j != k)
+            a = prior * everywhere / total
+            delta = math.log((y + a) / (n + prior - y - a)) - math.log((others + a) / (n_others + prior - others - a))
+            row.append(delta / math.sqrt(1 / (y + a) + 1 / (others + a)))
+        rows.append(row)
+    return rows
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(1, 8), st.sampled_from([0.5, 10.0, 500.0]))
+def test_scores_are_those_of_a_double_loop(seed: int, groups: int, words: int, prior: float) -> None:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(0.5, 40, (groups, words))).astype(float)
+    np.testing.assert_allclose(log_odds_z(counts, prior), plain(counts, prior), rtol=1e-10, atol=1e-10)
+
+
+def test_two_groups_have_opposite_scores_and_common_words_none() -> None:
+    z = log_odds_z(np.array([[30.0, 5, 100, 0], [5.0, 30, 100, 0]]))
+    np.testing.assert_allclose(z[0], -z[1], atol=1e-12)
+    assert z[0, 0] > 1
+    assert z[0, 2] == pytest.approx(0)
+    assert z[0, 3] == 0
+
+
+def test_a_rare_word_of_one_group_alone_counts_less_than_a_common_one_that_leans() -> None:
+    """The variance is in the score: a word that came once says little."""
+    z = log_odds_z(np.array([[1.0, 300, 5000], [0.0, 100, 5000]]))
+    assert 0 < z[0, 0] < z[0, 1]
+
+
+def test_no_words_at_all_tell_nothing() -> None:
+    assert log_odds_z(np.zeros((2, 3))).tolist() == [[0] * 3] * 2

@@ -1,12 +1,10 @@
-"""How good topics are, from their words and the documents alone: the same numbers for every way to fit topics.
+"""How good topics are, which are alike, and which words tell groups of documents apart.
 
-coherence(documents, tops)              # c_npmi of each topic
-diversity(tops)                         # share of distinct words among the top words
-matched_overlap(tops, others)           # of each topic: words in common with its partner of a second fit
-completion_perplexity(documents, probability, shares, frequency)
-
-A document is an array of word numbers; `tops` has the numbers of each topic's most likely words.
+A document is an array of word numbers; `tops` has the numbers of each topic's most likely words. The Hellinger distance
+of topics is the Euclidean distance of sqrt(p / 2), so a map by principal components only leaves dimensions out.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from scipy import optimize, sparse
 WINDOW = 10  # words of a sliding window
 EPSILON = 1e-12  # added to the probability of a pair, as in the definition of c_npmi: pairs that never meet have a log
 SHARD = 256  # documents whose windows are in memory together
-FOLDS = 100  # EM steps by which the topics of a held-out document are found
+EM_STEPS = 100  # EM steps by which the topics of a held-out document are found
 PRIOR_WORDS = 10.0  # how many words the corpus's own shares of topics weigh against the words of a document
 Document = Int[np.ndarray, " N"]
 Tops = Sequence[Int[np.ndarray, " n"]]
@@ -31,19 +29,6 @@ def coherence(documents: Sequence[Document], tops: Tops, window: int = WINDOW) -
     p(w) is the share of sliding windows of `window` words that hold w. NPMI = log((p(v, w) + epsilon) / (p(v) p(w))) /
     -log(p(v, w) + epsilon): 1 where two words only occur together, 0 where they meet as often as by chance, near -1
     where they never meet.
-
-    Args:
-        documents: Numbers of the words of each document.
-        tops: Numbers of each topic's most likely words.
-        window: Words per window; a shorter document is one window.
-
-    Returns:
-        One number per topic.
-
-    Example:
-        >>> documents = [np.array([0, 1]), np.array([2, 3])] * 5
-        >>> [round(score, 2) for score in coherence(documents, [np.array([0, 1]), np.array([0, 2])])]
-        [1.0, -0.95]
     """
     words = np.unique(np.concatenate([np.asarray(top) for top in tops]))
     joint, total = joint_windows(documents, words, window)
@@ -87,18 +72,7 @@ def joint_windows(
 
 
 def diversity(tops: Tops) -> float:
-    """The share of distinct words among the top words of all topics: 1 where no two topics share one.
-
-    Args:
-        tops: Numbers of each topic's most likely words.
-
-    Returns:
-        The share.
-
-    Example:
-        >>> diversity([np.array([0, 1]), np.array([1, 2])])
-        0.75
-    """
+    """The share of distinct words among the top words of all topics: 1 where no two topics share one."""
     every = np.concatenate([np.asarray(top) for top in tops])
     return len(np.unique(every)) / len(every)
 
@@ -107,17 +81,6 @@ def matched_overlap(tops: Tops, others: Tops) -> list[float]:
     """Of each topic, the share of its top words that its partner in a second fit has too.
 
     Partners are chosen so that the sum of overlaps is largest (the Hungarian method). A topic without one has 0.
-
-    Args:
-        tops: Numbers of each topic's most likely words.
-        others: The same of the second fit.
-
-    Returns:
-        One share per topic.
-
-    Example:
-        >>> matched_overlap([np.array([0, 1]), np.array([2, 3])], [np.array([2, 3]), np.array([1, 4])])
-        [0.5, 1.0]
     """
     size = 1 + max(int(np.max(top)) for top in (*tops, *others))
     mine, theirs = (_indicators(some, size) for some in (tops, others))
@@ -136,20 +99,8 @@ def _indicators(tops: Tops, size: int) -> sparse.csr_array:
 
 @dataclass(frozen=True)
 class Completion:
-    """How well topics complete documents.
-
-    Attributes:
-        perplexity: Per word of the second halves.
-        unigram: Perplexity of word frequencies alone, on the same words.
-        documents: Number of documents.
-        words: Number of words.
-
-    Example:
-        See `completion_perplexity`.
-    """
-
-    perplexity: float
-    unigram: float
+    perplexity: float  # per word of the second halves
+    unigram: float  # perplexity of word frequencies alone, on the same words
     documents: int
     words: int
 
@@ -163,22 +114,6 @@ def completion_perplexity(
     """Document completion: a document's topics from every other word of it, and how well they predict the rest.
 
     Perplexity is exp of the mean of -log p(word).
-
-    Args:
-        documents: Numbers of the words of each document.
-        probability: Probability of each word in each topic (K x W).
-        shares: Share of each topic in the documents of the fit (K).
-        frequency: Counts of words in the documents of the fit (W); words without any are left out.
-
-    Returns:
-        The perplexities; None where no document of two words or more is left.
-
-    Example:
-        >>> probability = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]) * 0.98 + 0.005
-        >>> documents = [np.array([0, 1] * 10), np.array([2, 3] * 10)]
-        >>> found = completion_perplexity(documents, probability, np.array([0.5, 0.5]), np.full(4, 10.0))
-        >>> round(found.perplexity, 1), round(found.unigram, 1)
-        (2.7, 4.0)
     """
     logs: list[Float[np.ndarray, " n"]] = []
     unigrams: list[Float[np.ndarray, " n"]] = []
@@ -210,8 +145,80 @@ def fold_in(
     used, counts = np.unique(words, return_counts=True)
     likelihood, prior = probability[:, used], PRIOR_WORDS * shares / shares.sum()
     theta = shares / shares.sum()
-    for _ in range(FOLDS):
+    for _ in range(EM_STEPS):
         each = counts / (theta @ likelihood)
         theta = prior + theta * (likelihood @ each)
         theta /= theta.sum()
     return theta
+
+
+ROWS = 256  # topics whose distances to all others are in memory together
+
+
+@dataclass(frozen=True)
+class TopicMap:
+    places: Float[np.ndarray, "K 2"]
+    shown: float  # share of their squared distances that the plane keeps
+
+
+def hellinger(left: Float[np.ndarray, "K W"], right: Float[np.ndarray, "L W"]) -> Float[np.ndarray, "K L"]:
+    """Hellinger distances between topics: sqrt(1 - sum_w sqrt(p_w q_w)), from 0 (equal) to 1 (no word in common)."""
+    return np.sqrt(np.maximum(0.0, 1 - np.sqrt(left) @ np.sqrt(right).T))
+
+
+def nearest_topics(
+    probability: Float[np.ndarray, "K W"],
+) -> tuple[Int[np.ndarray, " K"], Float[np.ndarray, " K"]]:
+    """Of each topic the nearest other one, by Hellinger distance."""
+    topics = len(probability)
+    nearest, distance = np.zeros(topics, dtype=np.int64), np.zeros(topics)
+    for start in range(0, topics, ROWS):
+        rows = np.arange(start, min(start + ROWS, topics))
+        block = hellinger(probability[rows], probability)
+        block[rows - start, rows] = np.inf
+        nearest[rows] = block.argmin(1)
+        distance[rows] = block[rows - start, nearest[rows]]
+    return nearest, distance
+
+
+def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
+    """Topics in the plane: the first two principal components of sqrt(p / 2).
+
+    This is classical scaling of Hellinger distances.
+
+    Signs are fixed: in each component the entry that is largest in size is positive (of equal ones the first).
+    """
+    points = np.sqrt(probability / 2)
+    points = points - points.mean(0)
+    values, vectors = np.linalg.eigh(points @ points.T)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    places = np.zeros((len(points), 2))
+    total = float(values.sum())
+    for axis in range(min(2, len(points))):
+        if values[axis] > 1e-12 * total:  # else all topics are at one place along it, and only noise is left
+            column = vectors[:, axis] * np.sqrt(values[axis])
+            largest = int(np.argmax(np.abs(column) > (1 - 1e-9) * np.abs(column).max()))
+            places[:, axis] = column * np.sign(column[largest])
+    return TopicMap(places, float(values[:2].sum() / total) if total > 0 else 1.0)
+
+
+PRIOR = 500.0  # words that every side has beforehand, shared out as in all text
+
+
+def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[np.ndarray, "K W"]:
+    """How much likelier a word is in a group of documents than in the others, in standard errors.
+
+    y is the count of word w in group k of n words, y' that in the other groups, of n' words. The prior has a_w = prior
+    * (y + y') / (n + n') words w. Then z = (log((y + a_w) / (n + prior - y - a_w)) - log((y' + a_w) / (n' + prior - y'
+    - a_w))) / sqrt(1 / (y + a_w) + 1 / (y' + a_w)).
+    """
+    whole = counts.sum(0, dtype=np.float64)
+    total = whole.sum()
+    both_sides = np.flatnonzero((whole > 0) & (whole < total))
+    z = np.zeros(counts.shape)
+    for k, row in enumerate(counts):  # one at a time: there may be many groups of many words
+        size, beforehand = row.sum(), prior * whole[both_sides] / total
+        here, there = row[both_sides] + beforehand, whole[both_sides] - row[both_sides] + beforehand
+        odds, other_odds = here / (size + prior - here), there / (total - size + prior - there)
+        z[k, both_sides] = np.log(odds / other_odds) / np.sqrt(1 / here + 1 / there)
+    return z
