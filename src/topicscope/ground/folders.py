@@ -35,7 +35,7 @@ from topicscope.ground.checked import (
     shown,
 )
 from topicscope.ground.errors import InputError
-from topicscope.ground.files import FULL, named, read_json, write_json, write_yaml
+from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
 
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
 UNFINISHED = ("starting", "running")

@@ -25,14 +25,6 @@ from topicscope.measure.pairs import PairSums
 Interval = tuple[float, float]
 
 
-def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Make pairs of the intervals of a record that JSON holds as lists."""
-    return {
-        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
-        for name, value in data.items()
-    }
-
-
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in record.items():
