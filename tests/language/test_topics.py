@@ -94,11 +94,13 @@ def test_damaged_folders_are_refused(fitted: Topics, tmp_path: Path, damage: str
 def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
     pytest.importorskip({"sklearn": "sklearn", "gensim": "gensim"}[backend])
     vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    one, two = (fit_topics(texts(), vocabulary, 4, backend=backend, iterations=60, seed=1) for _ in range(2))
+    one, two = (
+        fit_topics(texts(), vocabulary, 4, backend=backend, iterations=60, seed=1, stability=stability)
+        for stability in (True, False)
+    )
     assert np.array_equal(one.probability, two.probability)
     np.testing.assert_allclose(one.probability.sum(1), 1, rtol=1e-5)
     assert one.document_topics.shape == (200, 4)
-    assert one.quality == two.quality
     assert one.quality.warnings() == []
     assert one.quality.perplexity is not None
     assert one.quality.unigram_perplexity is not None
@@ -478,9 +480,9 @@ def test_several_numbers_of_topics_are_fitted_compared_and_kept(tmp_path: Path) 
     assert found.quality == found.compared[0]
     assert found.summary()[0] == choice(found.compared)[0]
     assert_same(read(tmp_path / "topics"), found)
-    for count in (2, 4, 6):
-        alone = fit_corpus(config.changed({"topics": count}))
-        assert_same(Topics.load(tmp_path / "topics" / f"topics-{count}"), alone)
+    assert sorted(path.name for path in (tmp_path / "topics").glob("topics-*")) == ["topics-2", "topics-4", "topics-6"]
+    alone = fit_corpus(config.changed({"topics": 4}))
+    assert_same(Topics.load(tmp_path / "topics" / "topics-4"), alone)
     lines = (tmp_path / "topics" / "quality.csv").read_text().splitlines()
     assert lines[0] == ",".join(asdict(found.quality))
     assert [line.split(",")[0] for line in lines[1:]] == ["2", "4", "6"]

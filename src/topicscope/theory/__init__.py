@@ -64,6 +64,7 @@ from topicscope.theory.landscapes import (
     second_stage,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
+from topicscope.theory.limits import LIMITS
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import (
     NamedWeights,
@@ -96,6 +97,7 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 __all__ = [
     "ATTENTION_THEOREMS",
     "FEWEST_STEPS",
+    "LIMITS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AdamClock",
