@@ -12,11 +12,11 @@ import pytest
 
 from topicscope import InputError, RunConfig
 from topicscope.ground import merged
-from topicscope.laws import LAWS, Law, predicted_norms, predicted_phase, training_optimum, world_optimum
-from topicscope.laws.coverage import CONDITIONS, UNLISTED
-from topicscope.theory import optimum
+from topicscope.laws import LAWS, TABLE, Law, predicted_norms, predicted_phase, training_optimum, world_optimum
+from topicscope.laws.coverage import CONDITIONS, UNLISTED, Stage
+from topicscope.theory import LIMITS, dynamics, optimum
 from topicscope.training import OPTIMISERS
-from topicscope.world import Moments, Own
+from topicscope.world import Moments, Own, World
 
 DOCS = Path(__file__).parents[2] / "docs"
 UNIFORM = {"key": "zero", "query": "zero"}
@@ -155,9 +155,50 @@ def test_an_architecture_that_no_law_knows_has_no_optimum() -> None:
 
 
 def test_each_row_is_derived_on_a_page_of_the_documentation() -> None:
-    for law in LAWS.values():
+    for law in TABLE:
         page, anchor = law.derived.split("#")
         titles = re.findall(r"^#+ (.*)$", (DOCS / page).read_text(), re.MULTILINE)
         assert anchor in {re.sub(r"[^\w ]", "", title).lower().replace(" ", "-") for title in titles}
         assert law.covers
         assert law.error
+
+
+FOUR = {"topic_model": {"topics": 4, "words_per_topic": 3}}
+TWO = {"documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"}}
+ALL = {"documents": {"kind": "fixed", "topics_per_document": 4, "length": "infinite"}}
+FINITE = {"documents": {"length": 9}}
+ENTROPY, EMBEDDED, ADAM = {"loss": "cross-entropy"}, {"embedding": "trained"}, {"optimizer": "adam", "lr": 1e-3}
+PASSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "finite-documents": (FINITE, {}),
+    "topics-not-alike": ({"topic_model": {"zipf": 1.0}}, {}),
+    "no-force": ({"documents": {"topics_per_document": 1}}, {}),
+    "few-dimensions": ({}, {"attention_dim": 2}),
+    "zero-start": ({}, {"init_scale": 0.0}),
+    "large-start": ({}, {"init_scale": 0.05}),
+    "above-plateau": ({"topic_model": {"words_per_topic": 1}}, {"init_scale": 0.03, "attention_dim": 10**6}),
+    "slow-value": ({"topic_model": {"topics": 3, "words_per_topic": 1}}, {"init_scale": 1e-6}),
+    "overtaken": ({"topic_model": {"topics": 100_000, "words_per_topic": 1000}}, {}),
+    "early-third-act": ({}, {"init_scale": 0.02}),
+    "entropy-half-times": ({}, ENTROPY),
+    "entropy-topics": (FINITE, ENTROPY),
+    "entropy-same-topics": (ALL, ENTROPY),
+    "entropy-no-mask": ({"masking": {"p_correct": 0.5, "p_random": 0.5}}, ENTROPY),
+    "entropy-start": ({}, ENTROPY | {"init_scale": 0.05}),
+    "embedding-topics": (FINITE, EMBEDDED),
+    "embedding-same-topics": (ALL, EMBEDDED),
+    "embedding-adam": ({}, EMBEDDED | ADAM),
+    "embedding-start": ({}, EMBEDDED | {"init_scale": 0.1}),
+    "embedding-entropy": ({}, EMBEDDED | ENTROPY),
+    "adam-setting": (FINITE, ADAM),
+    "adam-fast": ({}, ADAM | {"lr": 0.05}),
+    "sgd-diverges": ({}, {"optimizer": "sgd", "lr": 100.0}),
+}
+"""For each limit of a stage a world and a training that pass it."""
+
+
+def test_every_limit_of_a_stage_can_be_passed() -> None:
+    assert {code for row in TABLE if isinstance(row, Stage) for code in row.limits} == set(LIMITS) == set(PASSED)
+    for code, (world, training) in PASSED.items():
+        reasons = dynamics(World.of(merged(merged(FOUR, TWO), world)), **training).not_covered
+        pattern = re.sub(r"\\\{.*?\\\}", ".*", re.escape(LIMITS[code].reason))
+        assert any(re.fullmatch(pattern, reason) for reason in reasons), (code, reasons)

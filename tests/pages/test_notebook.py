@@ -14,7 +14,7 @@ from plotly.offline import get_plotlyjs
 
 from tests.pages import samples
 from topicscope.ground import InputError, results
-from topicscope.pages import NotebookView, PointMap, Section, curves_of_rows, notebook, notebook_view, page_html
+from topicscope.pages import NotebookView, PointMap, Section, curves_of_rows, notebook_view, page_html
 from topicscope.pages.notebook import library
 from topicscope.pages.page import MOST_ANSWERED, packed
 
@@ -121,7 +121,8 @@ def test_a_question_without_an_answer_gets_one_line(error: Exception, line: str)
 
 
 def test_a_sweep_is_a_map_of_its_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebook, "points_of", lambda _: POINTS)
+    monkeypatch.setattr(samples.Sample, "kind", "sweep")
+    monkeypatch.setattr("topicscope.pages.maps.point_map", lambda _: POINTS)
     view = notebook_view(samples.Sample([]), [])
     assert view.view == "sweep"
     assert '<section id="map">' in view.html

@@ -138,22 +138,14 @@ def test_a_report_has_every_figure_as_files(tmp_path: Path) -> None:
 
 
 def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:
-    def figure(columns: int, odd: bool = False) -> Figure:
-        panels = [
-            Lines(f"p{i}", [Series("a <b>", [0, 1], [0, 1]), Series("c" if not (odd and i) else "d", [0, 1], [1, 0])])
-            for i in range(4)
-        ]
-        return Figure("f", "title", "alt", list(panels), columns)
-
-    assert [name for name, _, _ in shared_keys(figure(4), pens(figure(4)))] == ["a <b>", "c"]
-    assert shared_keys(figure(2), pens(figure(2))) == []  # wide panels have their own
-    assert shared_keys(figure(4, odd=True), pens(figure(4, odd=True))) == []  # not the same curves
-    write_page(tmp_path / "page.html", "t", "i", [Section("x", "note", "command", [figure(4)])])
+    curves = [Series("a <b>", [0, 1], [0, 1]), Series("c", [0, 1], [1, 0])]
+    figure = Figure("f", "title", "alt", [Lines(f"p{i}", curves) for i in range(4)], 4)
+    write_page(tmp_path / "page.html", "t", "i", [Section("x", "note", "command", [figure])])
     page = (tmp_path / "page.html").read_text()
     assert page.count('<svg class="key"') == 2
     assert "a &lt;b&gt;</li>" in page
-    assert panel_spec(figure(4).panels[0], pens(figure(4)), legend=False)["layout"]["showlegend"] is False
-    assert panel_spec(figure(4).panels[0], pens(figure(4)))["layout"]["showlegend"] is True
+    shown = [panel_spec(figure.panels[0], pens(figure), legend=legend) for legend in (False, True)]
+    assert [spec["layout"]["showlegend"] for spec in shown] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, needs_browser, opened, script
-from topicscope.pages import MarkedText, Section, TextLinks, TextPiece
+from topicscope.pages import MarkedText, Section
 from topicscope.pages.page import write_page
 
 EVIL = "</script><img src=x onerror=window.hacked=1><!--"
@@ -29,22 +29,22 @@ def links(targets: list[list[int]], weights: list[list[float]]) -> str:
 
 
 def small_text(title: str = f"A text {EVIL}") -> MarkedText:
-    pieces = [TextPiece(" ", word, group) for word, group in zip(WORDS, (0, 8, 0, 1, None), strict=True)]
+    pieces = [(" ", word, group) for word, group in zip(WORDS, (0, 8, 0, 1, None), strict=True)]
     groups = [(f"sea {EVIL}", f"sea: boat, anchor {EVIL}"), ("food", "food: bread")]
     groups += [(f"group {number}", f"more on {number}") for number in range(3, 10)]
     forward = links([[(i + 1) % 5, (i + 2) % 5] for i in range(5)], [[0.64, 0.16]] * 5)
     back = links([[(i - 1) % 5, i] for i in range(5)], [[0.25, 0.0]] * 5)
-    tables = [TextLinks("0", "mean", back), TextLinks("1", "mean", back), TextLinks("1", "7", forward)]
+    tables = [("0", "mean", back), ("1", "mean", back), ("1", "7", forward)]
     return MarkedText(title, f"A note {EVIL}", pieces, groups, tables, 2, ("layer", "head"), first=2)
 
 
 def large_text(number: int) -> MarkedText:
     rng = np.random.default_rng(number)
-    pieces = [TextPiece(" ", f"word{i}", int(i % 9) if i % 3 == 0 else None) for i in range(LARGE)]
+    pieces = [(" ", f"word{i}", int(i % 9) if i % 3 == 0 else None) for i in range(LARGE)]
     groups = [(f"group {k}", f"group {k}: some, words, of, it") for k in range(9)]
     bytes_of = [rng.integers(0, 256, LARGE * LARGE_KEYS, dtype=np.uint8).tobytes() for _ in range(LARGE_LINKS)]
     targets = rng.integers(0, LARGE, LARGE * LARGE_KEYS).astype("<u2").tobytes()
-    tables = [TextLinks("0", f"{i}", base64.b64encode(targets + one).decode()) for i, one in enumerate(bytes_of)]
+    tables = [("0", f"{i}", base64.b64encode(targets + one).decode()) for i, one in enumerate(bytes_of)]
     return MarkedText(f"Large {number}", "", pieces, groups, tables, LARGE_KEYS, ("layer", "head"))
 
 

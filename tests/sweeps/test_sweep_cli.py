@@ -84,27 +84,19 @@ def test_the_folder_can_be_drawn_again(done: tuple[Path, Any]) -> None:
 
 
 def test_terminal_shows_points_and_where_they_are(tmp_path: Path) -> None:
-    grid = {"base": BASE, "axes": {"optimizer.lr": [0.01, 0.1]}}
-    said = topicscope(
-        "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out")
-    ).stdout
+    one, other = ({"base": BASE, "axes": {"optimizer.lr": rates}} for rates in ([0.01, 0.1], [0.1, 0.2]))
+    sweep(build_grid(one), tmp_path / "out")
+    command = ["sweep", str(grid_file(tmp_path, other)), "--engine", "serial", "--out", str(tmp_path / "out")]
+    said = topicscope(*command).stdout
     assert "Points: 2 done, 0 failed" in said
-    assert "other grids" not in said
-    other = {"base": BASE, "axes": {"optimizer.lr": [0.1, 0.2]}}
-    assert (
-        "1 point of another grid is also in"
-        in topicscope(
-            "sweep", str(grid_file(tmp_path, other)), "--engine", "serial", "--out", str(tmp_path / "out")
-        ).stdout
-    )
-    for point in build_grid(grid).points:
+    assert "1 point of another grid is also in" in said
+    for point in build_grid(other).points:
         assert point.name in said
 
 
 @needs_browser
-def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path, Any], tmp_path: Path) -> None:
+def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path, Any]) -> None:
     folder, printed = done
-    topicscope("report", str(folder))
     with opened(folder / "report.html", plots=1) as browser:  # rates x losses
         Select(browser.find_element(By.ID, "up")).select_by_visible_text("-")
         WebDriverWait(browser, 10).until(
@@ -154,29 +146,18 @@ def test_a_grid_that_names_a_missing_text_is_refused_as_a_whole(tmp_path: Path) 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_dry_run_counts_and_estimates_and_writes_nothing(tmp_path: Path) -> None:
-    path = grid_file(tmp_path, GRID)
-    found = json.loads(
-        topicscope(
-            "sweep", str(path), "--engine", "serial", "--out", str(tmp_path / "out"), "--dry-run", "--json"
-        ).stdout
-    )
+def test_a_dry_run_counts_and_estimates_and_writes_nothing(done: tuple[Path, Any], tmp_path: Path) -> None:
+    def dry(out: Path) -> Any:
+        command = ["sweep", str(grid_file(tmp_path, GRID)), "--engine", "serial", "--out", str(out)]
+        return json.loads(topicscope(*command, "--dry-run", "--json").stdout)
+
+    found = dry(tmp_path / "out")
     assert (found["points"], found["missing"], found["packs"]) == (12, 12, 2)
     assert found["seconds"] > 0
     assert not (tmp_path / "out").exists()
-    sweep(build_grid(GRID), tmp_path / "out")
-    taken = sum(
-        p.stat().st_size + 4096 - p.stat().st_size % 4096
-        for p in (tmp_path / "out" / "points").rglob("*")
-        if p.is_file()
-    )
-    assert found["bytes"] == pytest.approx(taken + 5_000_000, rel=0.1)
-    assert (
-        json.loads(topicscope("sweep", str(path), "--out", str(tmp_path / "out"), "--dry-run", "--json").stdout)[
-            "missing"
-        ]
-        == 0
-    )
+    sizes = [path.stat().st_size for path in (done[0] / "points").rglob("*") if path.is_file()]
+    assert found["bytes"] == pytest.approx(sum(size + 4096 - size % 4096 for size in sizes) + 5_000_000, rel=0.1)
+    assert dry(done[0])["missing"] == 0
 
 
 def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +178,7 @@ def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("engine", ["serial", "local"])
 def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) -> None:
-    longer = {**LONG, "base": {**BASE, "steps": 10_000}}  # it must not be done before the signal comes, on any machine
+    longer = {**LONG, "base": {**BASE, "steps": 5000}}  # it must not be done before the signal comes, on any machine
     path, out = grid_file(tmp_path, longer), tmp_path / "out"
     command = ["sweep", str(path), "--engine", engine, "--out", str(out), "--json"]
     driver = started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

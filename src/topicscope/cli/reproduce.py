@@ -167,12 +167,12 @@ def list_(
 
 def list_laws(as_json: bool) -> int:
     """The table of laws, which decides where a prediction is drawn or printed."""
-    rows = [law.as_dict() for law in laws.LAWS.values()]
+    rows = [law.as_dict() for law in laws.TABLE]
     if as_json:
         print(json.dumps(rows))
         return 0
     table = consoles.table("law", Column("covers", ratio=2), "status", Column("error", ratio=1), "derived in (docs)")
-    for law in laws.LAWS.values():
+    for law in laws.TABLE:
         covers = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
         table.add_row(law.name, covers, law.status, law.error, law.derived, end_section=True)
     consoles.results().print(table)

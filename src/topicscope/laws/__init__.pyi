@@ -1,5 +1,6 @@
 from .coverage import (
     LAWS as LAWS,
+    TABLE as TABLE,
     Law as Law,
     Refusal as Refusal,
     RunSettings as RunSettings,

@@ -1,4 +1,4 @@
-from .builders import points_of as points_of, sections as sections
+from .builders import sections as sections
 from .drawing import canvas as canvas, csv_of as csv_of, draw_figure as draw_figure, write_csv as write_csv
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
@@ -40,8 +40,6 @@ from .panels import (
     Section as Section,
     Series as Series,
     TableData as TableData,
-    TextLinks as TextLinks,
-    TextPiece as TextPiece,
     Verdict as Verdict,
     counted as counted,
 )

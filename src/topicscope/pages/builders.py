@@ -6,7 +6,7 @@ sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 import importlib
 
 from topicscope.ground import InputError, Result
-from topicscope.pages.panels import PointMap, Section
+from topicscope.pages.panels import Section
 
 BUILDERS = {
     "dynamics": "theory.dynamics_sections",
@@ -29,10 +29,3 @@ def sections(result: Result) -> list[Section]:
         raise InputError(f"no figures for results of kind {result.kind!r}; expected one of: {', '.join(BUILDERS)}")
     module, function = BUILDERS[result.kind].split(".")
     return getattr(importlib.import_module(f"topicscope.pages.{module}"), function)(result)
-
-
-def points_of(result: Result) -> PointMap | None:
-    if result.kind != "sweep":
-        return None
-    found: PointMap = importlib.import_module("topicscope.pages.maps").point_map(result)
-    return found

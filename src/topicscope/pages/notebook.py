@@ -14,7 +14,6 @@ import traitlets
 from plotly.offline import get_plotlyjs
 
 from topicscope.ground import InputError, Result
-from topicscope.pages.builders import points_of
 from topicscope.pages.page import bundled, curves_of_rows, environment, judged_of, map_parts, source, with_anchors
 from topicscope.pages.panels import Section
 
@@ -70,12 +69,15 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
     """What a notebook shows of a result: its sections as on its page, or of a sweep the map of its points."""
     template = environment().get_template("widget.html.jinja")
-    points = points_of(result)
-    if points is None:
+    if result.kind != "sweep":
         placed = with_anchors(sections)
         summary, judged = judged_of(placed)
         html = template.render(paragraphs=result.intro(), sections=placed, summary=summary, judged=judged)
         return NotebookView("sections", html)
+
+    from topicscope.pages.maps import point_map
+
+    points = point_map(result)  # type: ignore[arg-type]
 
     def curves(_: str, details: Mapping[str, Any]) -> Any:
         return curves_of_rows(points, result.curves_of, details["rows"])  # type: ignore[attr-defined]

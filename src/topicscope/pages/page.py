@@ -179,7 +179,6 @@ def environment(*folders: Path) -> Environment:
         "keys": shared_keys,
         "script": lambda name: Markup(bundled(name)),
         "static": lambda name: Markup(source(name)),
-        "link_lists": lambda links: [(one.outer, one.inner, one.data) for one in links],
     }
     return templates
 

@@ -200,35 +200,22 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class TextPiece:
-    before: str  # what stands between the piece before and this one: a space, or nothing
-    text: str
-    group: int | None = None  # its group, as a place in `MarkedText.groups` from 0; None: it has no colour
-
-
-@dataclass(frozen=True)
-class TextLinks:
-    """Links from each piece of a text to others, with weights: such as the attention of one head."""
-
-    outer: str  # first part of the name, such as the layer
-    inner: str  # second part of the name, such as the head
-    # two tables in base64, each with one row per piece and `MarkedText.keys` columns. First the pieces that it
-    # leads to (two bytes each, the low one first), then the weights w (one byte: 255 times the square root)
-    data: str
-
-
-@dataclass(frozen=True)
 class MarkedText:
     """A text whose words are coloured by group (topic), with links from word to word (attention)."""
 
     title: str
     note: str
-    pieces: list[TextPiece]  # its words and marks, in order
+    # its words and marks in order: what stands before it (a space, or nothing), the word, and its group as a place in
+    # `groups` from 0; None: it has no colour
+    pieces: list[tuple[str, str, int | None]]
     # for each group its name, and what is shown when the reader points at one of its words
     groups: list[tuple[str, str]]
-    links: list[TextLinks] = field(default_factory=list)  # one table of links per head
+    # the links of each head: two names, such as layer and head, and in base64 two tables with one row per piece and
+    # `keys` columns. First the pieces that it leads to (two bytes each, the low one first), then the weights w (one
+    # byte: 255 times the square root)
+    links: list[tuple[str, str, str]] = field(default_factory=list)
     keys: int = 0  # number of links per piece
-    link_names: tuple[str, str] = ("", "")  # what `TextLinks.outer` and `inner` are, such as ('layer', 'head')
+    link_names: tuple[str, str] = ("", "")  # what the two names of links are, such as ('layer', 'head')
     first: int = 0  # place in `links` of the table that is shown first
     map: str = ""  # name by which a heat map finds the text: see `Heat.shown_in`
 

@@ -28,8 +28,6 @@ from topicscope.pages.panels import (
     Section,
     Series,
     TableData,
-    TextLinks,
-    TextPiece,
     banded,
 )
 
@@ -132,7 +130,8 @@ def mixture_panel(rows: Sequence[StateRow]) -> Lines:
     scored = [row for row in rows if row.mixture is not None]
     series = curves_by_layer(scored, lambda row: (row.mixture.mixture_r2, row.mixture.mixture_interval))
     trained = [(float(row.layer), row.mixture) for row in scored if row.variant == "trained"]
-    series.append(banded("shuffled mixtures", [(layer, score and score.shuffled_r2, None) for layer, score in trained]))
+    chance = [(layer, None if score is None else score.shuffled_r2, None) for layer, score in trained]
+    series.append(banded("shuffled mixtures", chance))
     levels = []
     if scored and (score := scored[0].mixture):
         named = ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))
@@ -383,10 +382,10 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[Head
     return MarkedText(
         f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
         note,
-        [TextPiece(piece.before, piece.text, piece.topic) for piece in document.pieces],
+        [(piece.before, piece.text, piece.topic) for piece in document.pieces],
         [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
         [
-            TextLinks(
+            (
                 f"{one.layer}",
                 "mean over heads" if one.head is None else f"{one.head}{' (carries topics)' if one.topical else ''}",
                 one.links,

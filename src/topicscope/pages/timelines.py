@@ -147,15 +147,15 @@ def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane
 
 
 def plane_figure(plane: WordPlane, step: int) -> Figure:
-    at = plane.places[step]
-    topics = int(plane.topic.max())
+    at, topics = plane.places[step], int(plane.topic.max())
+    named = set(np.unique(plane.topic, return_index=True)[1].tolist())  # the first word of each topic
     panel = Circles(
         "",
         at[:, 0].tolist(),
         at[:, 1].tolist(),
         [1.0] * len(at),
         plane.topic.astype(float).tolist(),
-        [str(topic) if first else "" for topic, first in zip(plane.topic.tolist(), firsts(plane.topic), strict=True)],
+        [str(topic) if place in named else "" for place, topic in enumerate(plane.topic.tolist())],
         [[f"word {word}, topic {topic}"] for word, topic in zip(plane.words, plane.topic.tolist(), strict=True)],
         "first principal component of the last step",
         "second principal component",
@@ -168,11 +168,6 @@ def plane_figure(plane: WordPlane, step: int) -> Figure:
         f"({100 * plane.shown:.0f}% of the variance there). Colours: topics; one word of each has the topic's number."
     )
     return Figure("words", f"Words at step {step:,}", alt, [panel], columns=1)
-
-
-def firsts(topic: Int[np.ndarray, " W"]) -> list[bool]:
-    places = set(np.unique(topic, return_index=True)[1].tolist())
-    return [place in places for place in range(len(topic))]
 
 
 def hue(topic: int, topics: int) -> str:
@@ -202,14 +197,10 @@ def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, ste
     if plane is not None and step in plane.places:
         figures.insert(0, plane_figure(plane, step))
     sections = [] if timeline is None else timeline_moment(timeline, step)
-    tables = [norm_table(run, step)] if trained_parts(run) else []
-    return [Section(f"Step {step:,}", figures=figures, tables=tables), *sections]
-
-
-def norm_table(run: Run, step: int) -> TableData:
     row = int(np.searchsorted(run.metrics["step"], step).clip(0, len(run.metrics["step"]) - 1))
-    rows = [[name, f"{run.metrics[f'norm_{part}'][row]:.4g}"] for part, name in trained_parts(run).items()]
-    return TableData(f"Norms at step {step:,}", ["part", "Frobenius norm"], rows)
+    norms = [[name, f"{run.metrics[f'norm_{part}'][row]:.4g}"] for part, name in trained_parts(run).items()]
+    tables = [TableData(f"Norms at step {step:,}", ["part", "Frobenius norm"], norms)] if norms else []
+    return [Section(f"Step {step:,}", figures=figures, tables=tables), *sections]
 
 
 def timeline_moment(timeline: Timeline, step: int) -> list[Section]:

@@ -72,8 +72,8 @@ def train_result(run: training.Run) -> PointResult:
         "contrast": None if means is None or None in means.values() else means["same"] - means["different"],
         **({} if run.course is None else run.course.as_dict()),
     }
-    staged = [name for name in ("norm_value", "norm_key", "norm_query") if name in run.metrics]
-    curves = ["step", "loss", *(staged or [f"norm_{part}" for part in run.config.model.SYMBOLS])]
+    staged: list[str] = [name for name in ("norm_value", "norm_key", "norm_query") if name in run.metrics]
+    curves = ["step", "loss", *(staged or (f"norm_{part}" for part in run.config.model.SYMBOLS))]
     return PointResult(finite(measures), thinned({name: run.metrics[name] for name in curves if name in run.metrics}))
 
 

@@ -245,7 +245,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Read the sweep in a folder, finished or not, with the grid that the folder was last used for."""
     path = Path(folder)
     folders.about_of(path, SWEEP)
-    content = folders.read_json(path / GRID)
+    content = files.read_json(path / GRID)
     try:
         content = files.unsealed(content)
         kind, first = content["kind"], content["first"]

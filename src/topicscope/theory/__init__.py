@@ -35,20 +35,22 @@ from topicscope.theory.dynamics_result import (
     Training,
     ValueStage,
 )
-from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.forces import (
     FirstStageRates,
     GroupRates,
     Loss,
     MaskForce,
+    SmallWorld,
     TopicShares,
     contrast_force,
     first_stage_rates,
     force_formula,
     group_rates,
+    grouped_subsets,
     inside_force,
     mask_force,
+    subset_world,
     topic_contrasts,
     topic_shares,
 )
@@ -64,6 +66,7 @@ from topicscope.theory.landscapes import (
     second_stage,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
+from topicscope.theory.limits import LIMITS
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import (
     NamedWeights,
@@ -96,6 +99,7 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 __all__ = [
     "ATTENTION_THEOREMS",
     "FEWEST_STEPS",
+    "LIMITS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AdamClock",

@@ -20,6 +20,7 @@ from topicscope.theory.dynamics_result import (
     world_numbers,
 )
 from topicscope.theory.growth import SHOWS, Growth, escape_rate, gain_by_half_time, third_act_time
+from topicscope.theory.limits import passed
 from topicscope.theory.optimum import HasWorld, checked_length, described, optimum
 from topicscope.theory.setting import K_FROM, NO_K, Setting
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, symmetric_optimum
@@ -33,19 +34,16 @@ def with_cross_entropy(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     """R7: no finite optimum of W_V; the [MASK] query is first."""
     growth, how = prediction.growth, prediction.training
     sentences = ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."]
-    not_covered = ["half-times under cross entropy: they depend on the length of the run; only the start is known"]
+    not_covered = [passed("entropy-half-times")]
     first = None
     if growth is None:
-        not_covered.append("the start under cross entropy: known for infinite documents and topics that are alike")
+        not_covered.append(passed("entropy-topics"))
     elif topic is None:
-        not_covered.append("the start under cross entropy: all documents have the same topics, so none is learnt")
+        not_covered.append(passed("entropy-same-topics"))
     elif growth.masking.p_mask_word == 0:
-        not_covered.append("the start under cross entropy: no masked position shows [MASK]")
+        not_covered.append(passed("entropy-no-mask"))
     elif not 0 < how.init_scale <= LARGEST_SCALE:
-        not_covered.append(
-            f"the start under cross entropy at init_scale = {how.init_scale:g}: the law holds above 0 and was "
-            f"measured up to {LARGEST_SCALE:g}"
-        )
+        not_covered.append(passed("entropy-start", scale=how.init_scale, largest=LARGEST_SCALE))
     else:
         first = mask_first(growth, topic.eigenvalue, how.attention_dim)
         sentences.append(
@@ -68,18 +66,11 @@ def with_embedding(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     empty = {"value": ValueStage(None, None, prediction.value.modes), "attention": AttentionStage()}
     reasons = []
     if growth is None or topic is None:
-        reasons.append(
-            "a trained embedding: known for infinite documents and topics that are alike"
-            if growth is None
-            else "a trained embedding: all documents have the same topics, so none is learnt"
-        )
+        reasons.append(passed("embedding-topics" if growth is None else "embedding-same-topics"))
     elif how.optimizer == "adam":
-        reasons.append("a trained embedding with Adam: its steps do not feel the saddle at zero")
+        reasons.append(passed("embedding-adam"))
     elif not 0 < scale * math.sqrt(width) <= WIDEST_START:
-        reasons.append(
-            f"a trained embedding at init_scale x sqrt(width) = {scale * math.sqrt(width):.3g}: "
-            f"the law holds above 0 and up to {WIDEST_START:g}"
-        )
+        reasons.append(passed("embedding-start", size=scale * math.sqrt(width), largest=WIDEST_START))
     if reasons or growth is None or topic is None:
         return prediction.changed(**empty, sentences=(), not_covered=(*prediction.not_covered, *reasons))
     squared = how.loss == "squared"
@@ -99,9 +90,9 @@ def with_embedding(prediction: Dynamics, topic: Mode | None) -> Dynamics:
         e_fold = growth.e_fold(how.attention_dim) / clock.square
         stage = AttentionStage(growth.sigma, modes, e_fold, half_time=clock.attention)
     elif squared:
-        reasons.append(f"key and query: {growth.reason}")
+        reasons.append(passed("no-force", reason=growth.reason))
     else:
-        reasons.append("key and query with a trained embedding under cross entropy: their later course is not known")
+        reasons.append(passed("embedding-entropy"))
     return prediction.changed(
         value=ValueStage(None, clock.escape, prediction.value.modes),
         attention=stage,
@@ -118,7 +109,7 @@ def with_steps(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     if how.optimizer == "sgd":
         return with_sgd(prediction, how.lr * how.loss_scale)
     if how.loss != "squared" or how.embedding != "one-hot" or growth is None or topic is None:
-        reason = "steps of Adam: known for one-hot words, squared loss, infinite documents and topics that are alike"
+        reason = passed("adam-setting")
         return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
     clock = adam_clock(
         growth,
@@ -135,10 +126,7 @@ def with_steps(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     attention = clock.attention if known else None
     fewest = min(clock.value, attention or math.inf)
     if fewest < FEWEST_STEPS:
-        reason = (
-            f"steps of Adam at lr = {how.lr:g}: the clocks give {fewest:.2g}, and they hold from {FEWEST_STEPS} on, "
-            "which is how many gradients Adam's first mean spans"
-        )
+        reason = passed("adam-fast", lr=how.lr, fewest=fewest, least=FEWEST_STEPS)
         return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
     said = [f"Adam: W_V is half-way after {clock.value:.4g} steps"]
     if attention is not None:
@@ -178,7 +166,7 @@ def with_sgd(prediction: Dynamics, rate: float) -> Dynamics:
     fastest = max(mode.eigenvalue for mode in prediction.best.modes)
     if rate * fastest >= 1:
         stable = 1 / (fastest * prediction.training.loss_scale)
-        reason = f"steps of SGD: at lr = {prediction.training.lr:g} W_V diverges; it is stable below {stable:.4g}"
+        reason = passed("sgd-diverges", lr=prediction.training.lr, stable=stable)
         return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
     value, attention = (
         None if time is None else time / rate for time in (prediction.value.half_time, prediction.attention.half_time)
@@ -324,14 +312,11 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
 
 def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, str | None]:
     if checked_length(prior.length) != "infinite":
-        return None, (
-            f"key and query, at documents of length {prior.length}: finite documents teach W_V a diagonal, which adds "
-            "to the force on attention; only infinite documents are analysed (length infinite)"
-        )
+        return None, passed("finite-documents", length=prior.length)
     try:
         return Growth.of(topics, prior, masking), None
     except InputError as error:
-        return None, f"key and query: {error}"
+        return None, passed("topics-not-alike", error=error)
 
 
 def value_optimum(topics: TopicModel, prior: DocumentPrior, masking: Masking, growth: Growth | None) -> ValueOptimum:
@@ -365,7 +350,7 @@ def with_attention(prediction: Dynamics, growth: Growth, topic: Mode | None) -> 
         sigma = None if topic is None else 0.0
         stage = AttentionStage(sigma=sigma, rank=None if topic is None else 0)
         return prediction.changed(
-            attention=stage, not_covered=(*prediction.not_covered, f"key and query: {growth.reason}")
+            attention=stage, not_covered=(*prediction.not_covered, passed("no-force", reason=growth.reason))
         )
     e_fold = growth.e_fold(dim)
     stage = AttentionStage(growth.sigma, min(modes, dim), e_fold)
@@ -374,7 +359,7 @@ def with_attention(prediction: Dynamics, growth: Growth, topic: Mode | None) -> 
         f"query grow by e in time {e_fold:.5g}."
     )
     if dim < modes:
-        reason = f"the plateau, at attention_dim = {dim}: {modes} topic contrasts do not fit into fewer dimensions"
+        reason = passed("few-dimensions", dim=dim, modes=modes)
         return prediction.changed(
             attention=stage, sentences=(*prediction.sentences, said), not_covered=(*prediction.not_covered, reason)
         )
@@ -412,7 +397,7 @@ def with_attention(prediction: Dynamics, growth: Growth, topic: Mode | None) -> 
     if leaving > 0:
         sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
         if not unknown and stage.third_act_time is None:
-            unknown = "the third act's time: from this start it shows before key and query are on their plateau"
+            unknown = passed("early-third-act")
     return prediction.changed(
         attention=stage,
         sentences=(*prediction.sentences, *sentences),
@@ -436,28 +421,12 @@ def third_act_sentence(leaving: float, gain: float, scale: float, time: float | 
 
 def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
     """Why the half-time of key and query is not predicted, where it is not."""
-    here = f"the half-time of key and query, at init_scale = {scale:g}"
-    reasons = (
-        (scale == 0, f"{here}: they stay at zero, an unstable balance"),
-        (
-            scale > LARGEST_SCALE,
-            f"{here}: the law was measured up to {LARGEST_SCALE:g}; larger starts mix the stages",
-        ),
-        (
-            first >= growth.l_star / 4,
-            f"{here}: in topic contrasts they start above half of the plateau's norm, so there is no rise to be "
-            "half-way on",
-        ),
-        (
-            2 * topic.eigenvalue * e_fold < APART,
-            "the half-time of key and query under gradient flow: W_V is less than ten times as fast as they are, so it "
-            "does not follow them at once",
-        ),
-        (
-            scale > 0 and math.log(scale) + gain > OVERTAKEN,
-            f"the half-time of key and query under gradient flow: before it differences inside topics grow by "
-            f"exp({gain:.3g}), from init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts "
-            "apart",
-        ),
+    limits = (
+        (scale == 0, "zero-start"),
+        (scale > LARGEST_SCALE, "large-start"),
+        (first >= growth.l_star / 4, "above-plateau"),
+        (2 * topic.eigenvalue * e_fold < APART, "slow-value"),
+        (scale > 0 and math.log(scale) + gain > OVERTAKEN, "overtaken"),
     )
-    return next((reason for applies, reason in reasons if applies), None)
+    numbers = {"scale": scale, "gain": gain, "largest": LARGEST_SCALE}
+    return next((passed(code, **numbers) for beyond, code in limits if beyond), None)
