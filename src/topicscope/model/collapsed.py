@@ -227,7 +227,8 @@ class CompiledPass:
             self.kernels.loss_and_gradient(self.loss, self.parts[e], gradients[e], seen, e, weights.models, space)
             for e in range(weights.models)
         ]
-        penalise(weights, self.penalties, wanted)
+        if self.penalties:
+            penalise(weights, self.penalties, wanted)
         return torch.from_numpy(np.array(losses, dtype=self.real))
 
     def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
