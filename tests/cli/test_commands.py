@@ -22,6 +22,7 @@ from tests.cli.test_consoles import cells
 from tests.paper import samples
 from topicscope import __version__, language, pages, pretraining, sweeps, training
 from topicscope.cli import consoles, main as entry, sweep, theory
+from topicscope.exporting import TARGETS
 from topicscope.ground import InputError
 from topicscope.paper import EXPERIMENTS, Context
 from topicscope.theory import Certificate
@@ -531,3 +532,8 @@ def test_the_landscape_is_drawn_with_the_lowest_loss_full(tmp_path: Path) -> Non
     assert "not empty" in topicscope(*flags, "--out", str(out), code=2).stderr
     forced = json.loads(topicscope(*flags, "--out", str(out), "--force", "--json").stdout)
     assert forced == json.loads((out / "results.json").read_text())
+
+
+def test_export_offers_every_target() -> None:
+    refused = topicscope("export", "run", "--to", "nothing", code=2).stderr
+    assert "is not one of " + ", ".join(map(repr, TARGETS)) in refused

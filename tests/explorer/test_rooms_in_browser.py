@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ from tests.explorer.in_browser import go, until
 from tests.explorer.serving import Served
 from topicscope.explorer.theory_room import question
 from topicscope.theory import Setting, ValueMatrix, dynamics, optimum, second_stage, theorem2
-from topicscope.training import RunConfig, train
+from topicscope.training import RunConfig
 from topicscope.world import Fixed, Masking, TopicModel
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
@@ -238,17 +237,6 @@ def test_rooms_fit_and_say_nothing_on_the_console(
     assert unnamed == []
     assert complaints(browser) == []
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-
-
-def test_corpora_and_names_are_text(served: Served, browser: webdriver.Chrome, tmp_path: Path) -> None:
-    """A folder whose name is markup, in a list that scripts make."""
-    name = "<img src=x onerror=window.hacked=1>"
-    config = RunConfig.of(steps=3, topic_model={"topics": 2, "words_per_topic": 2}, floors=False)
-    train(config.changed({"data.documents": 20, "data.dev_documents": 5}), served.workspace / name)
-    go(browser, served, "/live")
-    until(browser, lambda: name in browser.find_element(By.ID, "folders").text)
-    assert script(browser, "return document.querySelectorAll('#folders img').length") == 0
-    assert script(browser, "return window.hacked === undefined")
 
 
 def test_a_late_answer_does_not_clear_a_newer_error(browser: webdriver.Chrome, served: Served) -> None:

@@ -108,7 +108,7 @@ def optimum_command(
         "masking.p_correct": p_correct,
         "masking.p_random": p_random,
     }
-    check_file(out)
+    check_file(out, ".csv", ".npy")
     if matrix is not None and is_run(matrix):
         asked = [
             value for value in (*flags.values(), word_topics, world_from, words, config, set_, out) if value is not None
@@ -203,9 +203,9 @@ def is_run(path: str) -> bool:
     return about is not None and about.kind == "train"
 
 
-def check_file(out: Path | None) -> None:
-    if out is not None and (out.suffix not in (".csv", ".npy") or out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: expected a file ending in .csv or .npy, in an existing folder")
+def check_file(out: Path | None, *endings: str) -> None:
+    if out is not None and (out.suffix not in endings or out.is_dir() or not out.absolute().parent.is_dir()):
+        raise InputError(f"--out {out}: expected a file ending in {' or '.join(endings)}, in an existing folder")
 
 
 def write_matrix(path: Path, matrix: np.ndarray) -> None:
@@ -287,7 +287,7 @@ def dynamics_command(
     Example: [bold]topicscope theory dynamics --topics 5 --words-per-topic 4 --topics-per-document 2
     --optimizer sgd --lr 4[/bold]
     """
-    check_drawing(out)
+    check_file(out, ".png", ".svg")
     world = {
         "topic_model.topics": topics,
         "topic_model.words_per_topic": words_per_topic,
@@ -320,11 +320,6 @@ def dynamics_command(
     print_dynamics(found)
     consoles.print_lines([f"The predicted norms are drawn in {path}" for path in written.values()])
     return 0
-
-
-def check_drawing(out: Path | None) -> None:
-    if out is not None and (out.suffix not in (".png", ".svg") or out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: expected a file ending in .png or .svg, in an existing folder")
 
 
 def draw(found: Dynamics, out: Path) -> Path:

@@ -153,16 +153,12 @@ def plural(count: int, one: str, many: str) -> str:
 
 def write(result: "sweeps.Sweep") -> None:
     """points.csv, points.parquet, map.png, map.svg and report.html."""
-    with folders.lock(result.folder):  # no other process may write to the folder meanwhile
-        _write(result)
-
-
-def _write(result: "sweeps.Sweep") -> None:
-    result.write_table()
     sections = result.sections()
-    for figure in (figure for section in sections for figure in section.figures):
-        pages.draw_figure(figure, result.folder)
     intro = "\n\n".join([*result.summary(), *result.meanings(), *(section.command for section in sections)])
-    pages.write_sweep_page(
-        result.folder / "report.html", "topicscope sweep", intro, pages.point_map(result), result.curves()
-    )
+    page = result.folder / "report.html"
+    with folders.lock(result.folder):  # no other process may write to the folder meanwhile
+        result.write_table()
+        for section in sections:
+            for figure in section.figures:
+                pages.draw_figure(figure, result.folder)
+        pages.write_sweep_page(page, "topicscope sweep", intro, pages.point_map(result), result.curves())
