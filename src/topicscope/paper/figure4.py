@@ -194,7 +194,7 @@ def timing(runs: Sequence[Norms]) -> Timing:
     courses = [stages(run) for run in runs]
     t50 = np.array([[getattr(course, part) for part in PARTS] for course in courses])
     separation = estimate([course.separation for course in courses]) if np.isfinite(t50).all() else None
-    value, key, query = map(float, t50.mean(0))
+    value, key, query = t50.mean(0).tolist()
     return Timing(value, key, query, separation)
 
 
