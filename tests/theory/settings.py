@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
+from topicscope.ground import merged
 from topicscope.theory import Setting
+from topicscope.training import RunConfig
+from topicscope.world import TopicModel, every_document
 
 
 @st.composite
@@ -19,3 +24,22 @@ def settings_of_the_theory(draw: st.DrawFn, most_topics: int = 6, most_words: in
         p_correct=correct,
         p_random=draw(st.floats(0.02, 0.95 - correct)),
     )
+
+
+def full_batches(loss: str, rate: float, steps: int, **more: Any) -> RunConfig:
+    """SGD in float64 over all documents at once: two of three topics of two words, infinite documents."""
+    proportions = every_document(TopicModel(3, 2), 2).proportions.tolist()
+    settings: dict[str, Any] = {
+        "device": "cpu",
+        "dtype": "float64",
+        "evaluate_every": None,
+        "steps": steps,
+        "batch_size": 3,
+        "topic_model": {"topics": 3, "words_per_topic": 2},
+        "documents": {"kind": "given", "proportions": proportions, "length": "infinite"},
+        "data": {"documents": 3, "dev_documents": 3},
+        "model": {"attention_dim": 4, "init_scale": 0.3, "prediction_bias": "none"},
+        "objective": {"loss": loss},
+        "optimizer": {"name": "sgd", "lr": rate},
+    }
+    return RunConfig.of(merged(settings, more))

@@ -117,21 +117,6 @@ def test_huge_settings_need_no_matrix() -> None:
     assert theorem3(s).contains(found.alpha, found.beta)
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"topics_per_document": 11}, "topics_per_document = 11"),
-        ({"p_mask": 0.0}, "p_mask = 0"),
-        ({"p_mask": 1.0}, "p_mask = 1"),
-        ({"p_correct": 0.5, "p_random": 0.5}, "expected less than 1"),
-        ({"words_per_topic": 0}, "words_per_topic = 0"),
-    ],
-)
-def test_impossible_settings_are_refused(bad: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Setting.of(**bad)
-
-
 def test_complex_step_is_the_derivative() -> None:
     s = Setting.of(10, 10, 3)
     h = 1e-6

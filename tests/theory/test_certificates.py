@@ -26,7 +26,7 @@ from topicscope.theory import (
     theorem5,
     verify,
 )
-from topicscope.theory.certify_worlds import EXACT
+from topicscope.theory.certify_worlds import EXACT, FORCE, NEAR_ZERO
 
 S = Setting.of(5, 4, 2)
 KINDS: tuple[ValueMatrix, ...] = ("blocks", "diagonal")
@@ -43,6 +43,9 @@ def test_all_certificates_that_should_hold_do() -> None:
     assert len({x.claim for x in found}) >= 20
     exact = [x.error for x in found if x.tolerance == EXACT and x.should_hold]
     assert max(exact) < 1e-12
+    of_forces = [x for x in found if x.tolerance in (FORCE, NEAR_ZERO) or "Dirichlet" in x.claim]
+    assert len({x.claim for x in of_forces}) == 5
+    assert max(x.error / x.tolerance for x in of_forces) < 0.1
 
 
 @settings(max_examples=60)

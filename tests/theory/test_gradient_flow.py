@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.theory.settings import full_batches
 from tests.theory.test_growth import best_value, fixed
 from topicscope import InputError
 from topicscope.theory import (
@@ -25,8 +26,8 @@ from topicscope.theory import (
     topic_contrasts,
 )
 from topicscope.theory.gradient_flow import crossing, stages
-from topicscope.training import RunConfig, train
-from topicscope.world import Fixed, Masking, TopicModel, every_document
+from topicscope.training import train
+from topicscope.world import Fixed, Masking, TopicModel
 
 
 def population(topics: int = 3, words: int = 2, tau: int = 2, loss: Loss = "squared") -> Population:
@@ -89,31 +90,11 @@ def test_flow_is_that_of_tiny_explicit_steps(loss: Loss) -> None:
 
 def test_small_steps_of_train_follow_the_flow() -> None:
     """Full-batch SGD is explicit Euler: its distance to the flow is in proportion to the rate."""
-    topics, time = TopicModel(3, 2), 60.0
+    time = 24.0
     course = gradient_flow(population(), gaussian_start(7, 4, 0.3, seed=0), time, tolerance=1e-7)
     distances = []
     for rate in (0.4, 0.1):
-        config = RunConfig.of(
-            {
-                "device": "cpu",
-                "dtype": "float64",
-                "evaluate_every": None,
-                "seed": 0,
-                "steps": round(time / rate),
-                "batch_size": 3,
-                "topic_model": {"topics": 3, "words_per_topic": 2},
-                "documents": {
-                    "kind": "given",
-                    "proportions": every_document(topics, 2).proportions.tolist(),
-                    "length": "infinite",
-                },
-                "data": {"documents": 3, "dev_documents": 3},
-                "model": {"attention_dim": 4, "init_scale": 0.3, "prediction_bias": "none"},
-                "objective": {"loss": "squared"},
-                "optimizer": {"name": "sgd", "lr": rate},
-            }
-        )
-        (run,) = train([config], with_floors=False)
+        (run,) = train([full_batches("squared", rate, round(time / rate), seed=0)], with_floors=False)
         distances.append(distance({name: run.weights[name] for name in course.end}, course.end))
         steps = np.arange(len(run.metrics["norm_key"]))
         assert run.metrics["norm_key"] == pytest.approx(

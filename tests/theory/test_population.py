@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from tests.theory.settings import settings_of_the_theory
+from tests.theory.settings import full_batches, settings_of_the_theory
 from tests.world.samples import one_batch
 from topicscope import InputError, ModelConfig, Objective, Weights
 from topicscope.model import dense_loss
@@ -26,7 +26,7 @@ from topicscope.theory import (
     theorem2,
     word_tables,
 )
-from topicscope.training import RunConfig, train
+from topicscope.training import train
 from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel, every_document
 
 LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
@@ -171,30 +171,7 @@ def test_steps_with_an_embedding_are_those_of_train(loss: Loss) -> None:
     for _ in range(steps):
         gradient = world.gradient(at)[1]
         at = {name: part - rate * gradient[name] for name, part in at.items()}
-    support = SMALL[1].support(3)
-    assert support is not None
-    config = RunConfig.of(
-        {
-            "device": "cpu",
-            "dtype": "float64",
-            "evaluate_every": None,
-            "seed": 2,
-            "steps": steps,
-            "batch_size": 3,
-            "topic_model": {"topics": 3, "words_per_topic": 2},
-            "documents": {"kind": "given", "proportions": support[0].tolist(), "length": "infinite"},
-            "data": {"documents": 3, "dev_documents": 3},
-            "model": {
-                "embedding": "trained",
-                "dim": 5,
-                "attention_dim": 4,
-                "init_scale": 0.3,
-                "prediction_bias": "none",
-            },
-            "objective": {"loss": loss},
-            "optimizer": {"name": "sgd", "lr": rate},
-        }
-    )
+    config = full_batches(loss, rate, steps, seed=2, model={"embedding": "trained", "dim": 5})
     (run,) = train([config], with_floors=False)
     for name, part in at.items():
         assert np.asarray(run.weights[name]) == pytest.approx(part, abs=1e-10)

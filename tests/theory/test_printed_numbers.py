@@ -33,7 +33,7 @@ from topicscope.theory import (
     theorem2,
     topic_contrasts,
 )
-from topicscope.theory.clocks import embedding_clock, mask_first
+from topicscope.theory.clocks import mask_first
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
 TEN = Setting.of(10, 10, 3)
@@ -190,20 +190,6 @@ def test_r7_that_exponent_is_what_a_flow_does() -> None:
     assert column == pytest.approx(exponent, rel=0.03)
     assert abs(column / 0.038 - 1) > 0.1
     assert moved[0, 0] < 0  # [MASK] learns not to look at [MASK]
-
-
-def test_r8_the_embedding_and_its_times() -> None:
-    growth = fixed(4, 3, 2)
-
-    def clock(scale: float, *, squared: bool = True) -> tuple[float, float | None]:
-        made = embedding_clock(
-            growth, eigenvalue(growth), squared=squared, width=13, attention_dim=13, init_scale=scale
-        )
-        assert f"{made.square:.4f}" == "1.3878"
-        return made.escape, made.attention
-
-    assert [round(clock(scale)[1] or 0) for scale in (0.01, 0.001)] == [6888, 14433]
-    assert [round(clock(scale, squared=False)[0]) for scale in (0.1, 0.03, 0.01)] == [96, 322, 965]
 
 
 def test_r8_a_smaller_start_brings_key_nearer_to_value(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,6 +45,8 @@ def test_shares_add_up() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
+        ({"topics_per_document": 11}, "topics_per_document = 11: expected a number from 1 to topics = 10"),
+        ({"p_mask": 1.0}, "p_mask = 1: expected a probability strictly between 0 and 1, at least 1e-09 away from both"),
         ({"topics_per_document": 0}, "topics_per_document = 0: expected a number from 1 to topics = 10"),
         ({"topics": 0}, "topics = 0: expected a number from 1 to 1,000,000,000"),
         ({"words_per_topic": 0}, "words_per_topic = 0: expected a number from 1 to 1,000,000,000"),

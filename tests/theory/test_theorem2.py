@@ -44,15 +44,6 @@ def test_times_a_masked_document_is_the_documents_word_distribution(
     assert "cancel what random words add" in optimum.summary()[1]
 
 
-def test_ridge_solutions_converge_to_it() -> None:
-    model, masking = TopicModel(6, 3), Masking()
-    rows = list(every_document(model, 2).batches(model, masking, uniform=True))
-    exact = theorem2(Setting(model, 2, masking)).matrix()
-    errors = [np.abs(uniform_optimum(rows, ridge=ridge).matrix - exact).max() for ridge in (1e-4, 1e-5, 1e-6)]
-    assert errors[0] / errors[1] == pytest.approx(10, rel=0.1)  # the error falls in proportion to lambda
-    assert errors[1] / errors[2] == pytest.approx(10, rel=0.02)
-
-
 def test_contains_its_own_matrix_and_no_other_optimum() -> None:
     s = Setting.of(4, 3, 2)
     optimum = theorem2(s)

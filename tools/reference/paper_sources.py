@@ -64,7 +64,7 @@ SOURCES: dict[str, Source] = {
     "table2": Source(
         "Section 8.2",
         "mean cosine of same-topic pairs - mean cosine of the pairs that co-occur most",
-        ("language/cooccurrence.py",),
+        ("language/probing.py",),
     ),
     "table3": Source(
         "Section 6.1 and Appendix E.2; attention: eq 5",
@@ -109,7 +109,7 @@ SOURCES: dict[str, Source] = {
     "two-stage": Source(
         "Section 8.1",
         "separation = t50(W_K, W_Q) / t50(W_V)",
-        ("measure/phases.py", "training/phase_law.py", "sweeps/run.py"),
+        ("measure/phases.py", "laws/phases.py", "sweeps/run.py"),
         "two-stages.md",
     ),
     "assumptions": Source(

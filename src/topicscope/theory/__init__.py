@@ -35,20 +35,22 @@ from topicscope.theory.dynamics_result import (
     Training,
     ValueStage,
 )
-from topicscope.theory.enumeration import SmallWorld, grouped_subsets, subset_world
 from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
 from topicscope.theory.forces import (
     FirstStageRates,
     GroupRates,
     Loss,
     MaskForce,
+    SmallWorld,
     TopicShares,
     contrast_force,
     first_stage_rates,
     force_formula,
     group_rates,
+    grouped_subsets,
     inside_force,
     mask_force,
+    subset_world,
     topic_contrasts,
     topic_shares,
 )

@@ -9,34 +9,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.theory.dense_optimum import closed_form, dense_optimum, limit_of_length
 from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, ValueArray, Weighting, length_weights
-from topicscope.theory.enumeration import (
-    SmallWorld,
-    every_masked_document,
-    grouped_subsets,
-    least_squares,
-    random_world,
-    subset_world,
-)
 from topicscope.theory.forces import (
     FirstStageRates,
     GroupRates,
     MaskForce,
+    SmallWorld,
     contrast_force,
     dirichlet_shares,
     first_stage_rates,
     fixed_shares,
     group_rates,
+    grouped_subsets,
     listed_shares,
     mask_force,
+    subset_world,
     topic_contrasts,
 )
 from topicscope.theory.growth import Growth
@@ -72,7 +67,7 @@ class Certificate:
     """
 
     claim: str
-    settings: dict[str, Any]
+    settings: Mapping[str, object]
     error: float
     tolerance: float
     should_hold: bool = True
@@ -89,6 +84,52 @@ def relative(computed: Matrix, exact: Matrix) -> float:
 
 SOLVED = 1e-10  # tolerance of claims whose other side is a pseudo-inverse or an exponential
 MASKINGS = (Masking(), Masking(p_mask=0.4, p_correct=0.2, p_random=0.3))
+
+
+def random_world(rng: np.random.Generator, words: int = 3, topics: int = 2, laws: int = 3) -> SmallWorld:
+    return SmallWorld(
+        rng.dirichlet(np.ones(words), topics).T, rng.dirichlet(np.ones(topics), laws), rng.dirichlet(np.ones(laws))
+    )
+
+
+def every_masked_document(
+    world: SmallWorld, masking: Masking, length: int, weighting: Weighting
+) -> tuple[Float[np.ndarray, "R V"], Float[np.ndarray, "R V"], Float[np.ndarray, " R"]]:
+    """Every masked document of N words: what it shows (x), the mean of its masked true words (y), and its weight."""
+    words = len(world.word_topics)
+    shown_as = np.full((words + 1, words + 1), masking.p_random / words)  # true word, word shown
+    shown_as[:, 0] = masking.p_mask_word
+    shown_as[np.arange(words + 1), np.arange(words + 1)] += masking.p_correct
+    text = np.array(list(itertools.product(range(1, words + 1), repeat=length)))
+    each = (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)  # law of theta, text
+    text_probability = world.probabilities @ each
+    eye, xs, ys, weights = np.eye(words + 1), [], [], []
+    for chosen in itertools.product((False, True), repeat=length):
+        drawn, masks = np.flatnonzero(chosen), [np.flatnonzero(chosen)]
+        probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
+        if not len(drawn):
+            if weighting != "run":
+                continue
+            masks = [np.array([position]) for position in range(length)]  # `Masking.draw` picks one
+        for masked in masks:
+            share = probability / len(masks) * (len(masked) if weighting == "positions" else 1)
+            for shown in itertools.product(range(words + 1), repeat=len(masked)):
+                seen = text.copy()
+                seen[:, masked] = shown
+                chance = shown_as[text[:, masked], np.array(shown)].prod(1)
+                xs.append(eye[seen].mean(1))
+                ys.append(eye[text[:, masked]].mean(1))
+                weights.append(text_probability * share * chance)
+    weight = np.concatenate(weights)
+    return np.concatenate(xs), np.concatenate(ys), weight / weight.sum()
+
+
+def least_squares(
+    x: Float[np.ndarray, "R V"], y: Float[np.ndarray, "R V"], weight: Float[np.ndarray, " R"]
+) -> Float[np.ndarray, "V V"]:
+    """The W of least norm that minimises the weighted mean of |W x - y|^2."""
+    root = np.sqrt(weight)[:, None]
+    return np.linalg.lstsq(root * x, root * y, rcond=1e-12)[0].T
 
 
 def about(world: SmallWorld, masking: Masking, length: Length, weighting: str = "run") -> OptimumSettings:

@@ -9,9 +9,6 @@ positions only through E[m] and E[m(m-1)], under the weight that the loss gives 
   position. This is what `Masking.draw` and `train` do.
 - `documents`: the same over the documents that have a masked position.
 - `positions`: every masked position counts alike.
-
->>> round(length_weights(5, 0.15, "documents").masked * 25, 4)    # E[m], given m > 0
-1.3482
 """
 
 from __future__ import annotations
@@ -27,6 +24,7 @@ Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]
 ValueArray = Float[np.ndarray, "V V"]
+Numbers = Any  # a number, or an array of numbers
 AT_ONCE = 10**6  # lengths of a range that are added up together
 
 
@@ -105,7 +103,7 @@ def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") 
     return LengthWeights(*(total / weights).tolist())
 
 
-def terms_of(n: Any, m1: Any, m2: Any) -> tuple[Any, ...]:
+def terms_of(n: Numbers, m1: Numbers, m2: Numbers) -> tuple[Numbers, ...]:
     """The terms of `LengthWeights` for N words, of which m are masked: m1 = E[m], m2 = E[m(m-1)]."""
     return (
         m1 / n**2,

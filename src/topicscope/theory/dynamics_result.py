@@ -168,7 +168,7 @@ MEANINGS = {
 """By stage and quantity. Time is learning rate x steps."""
 
 
-def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, Any]:
+def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, object]:
     return {
         "topics": topics.topics,
         "words": topics.words,
@@ -208,7 +208,7 @@ class Dynamics(Result):
 
     kind: ClassVar[str] = "dynamics"
 
-    world: dict[str, Any]
+    world: dict[str, object]
     training: Training
     value: ValueStage
     attention: AttentionStage
@@ -236,7 +236,7 @@ class Dynamics(Result):
     def summary(self) -> list[str]:
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, float | str | None]]:
         rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
         rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
         rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]

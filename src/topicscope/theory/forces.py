@@ -1,17 +1,15 @@
-"""Closed forms of a law of theta: one topic's share, the rates of the first stage, and the force on attention.
+"""Laws of theta: worlds that can be listed, one topic's share, rates of the first stage, the force on attention.
 
 The topics must be exchangeable: alike, in every order. Attention that treats them alike looks at one topic and at all
 the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R2) and how it grows (R3). The force is
 -dLoss/dL, with L[i, j] the score that query word j gives to key word i. At uniform attention and the first stage's
 optimum it is sigma times the projector on topic contrasts (R2); under cross entropy, near zero, it points at the [MASK]
 query first (R7).
-
->>> float(f"{contrast_force(fixed_shares(10, 3), 10, Masking()):.6g}")
-4.96396e-05
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -19,12 +17,85 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
-from topicscope.theory.enumeration import SmallWorld
 from topicscope.theory.setting import Setting
-from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking
+from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
 SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal
+
+
+@dataclass(frozen=True, eq=False)
+class SmallWorld:
+    """A world whose law of theta has few values, so that all its documents can be listed.
+
+    Attributes:
+        word_topics: A (words x T).
+        thetas: The values of theta (L x T).
+        probabilities: Their probabilities (L).
+
+    Example:
+        >>> world = SmallWorld(np.eye(2), thetas=np.eye(2), probabilities=np.array([0.25, 0.75]))
+        >>> world.moments().mean.tolist(), world.infinite(Masking())[1].tolist()
+        ([0.25, 0.75], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    """
+
+    word_topics: Float[np.ndarray, "words T"]
+    thetas: Float[np.ndarray, "L T"]
+    probabilities: Float[np.ndarray, " L"]
+
+    def moments(self) -> Moments:
+        p = self.probabilities
+        return Moments(p @ self.thetas, self.thetas.T @ (p[:, None] * self.thetas))
+
+    def infinite(self, masking: Masking) -> tuple[Float[np.ndarray, "L V"], Float[np.ndarray, "L V"]]:
+        """What infinite documents show (x), and their words' distributions (P), from the masking scheme (3.2)."""
+        words = len(self.word_topics)
+        p = np.hstack([np.zeros((len(self.thetas), 1)), self.thetas @ self.word_topics.T])
+        x = (1 - masking.p_mask) * p + masking.p_mask * masking.p_correct * p
+        x[:, 1:] += masking.p_mask * masking.p_random / words
+        x[:, 0] += masking.p_mask * masking.p_mask_word
+        return x, p
+
+
+def subset_world(topics: int, v: int, subsets: dict[tuple[int, ...], float]) -> SmallWorld:
+    """A small world of disjoint topics of v equally probable words, whose documents share a set of topics equally.
+
+    Args:
+        topics: T.
+        v: Words per topic.
+        subsets: Weights by set of topics; topics count from 0.
+
+    Returns:
+        The world.
+
+    Example:
+        >>> subset_world(3, 1, {(0, 1): 1.0, (1, 2): 3.0}).moments().mean.tolist()
+        [0.125, 0.5, 0.375]
+    """
+    thetas = np.array([[float(t in subset) / len(subset) for t in range(topics)] for subset in subsets])
+    p = np.array(list(subsets.values()))
+    return SmallWorld(np.kron(np.eye(topics), np.full((v, 1), 1 / v)), thetas, p / p.sum())
+
+
+def grouped_subsets(topics: int, tau: int, groups: int = 1, rho: float = 0.0) -> dict[tuple[int, ...], float]:
+    """All sets of tau topics with their probabilities, where topics may come in groups.
+
+    Args:
+        topics: T.
+        tau: Topics per document.
+        groups: Number of groups.
+        rho: Probability that all topics of a document come from one group.
+
+    Returns:
+        Probabilities by set of topics.
+
+    Example:
+        >>> grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 1)], grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 2)]
+        (0.5, 0.0)
+    """
+    every, h = list(itertools.combinations(range(topics), tau)), topics // groups
+    inside = [subset for subset in every if len({t // h for t in subset}) == 1]
+    return {subset: (1 - rho) / len(every) + (rho / len(inside) if subset in inside else 0.0) for subset in every}
 
 
 @dataclass(frozen=True, eq=False)

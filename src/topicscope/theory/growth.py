@@ -6,16 +6,6 @@ g(l) = -<dLoss/dL, Pi> / (T - 1) there, dl/dt = 2 l g(l) / sqrt(d_a). g(0) is si
 Attention at l gives a word of the query's topic f1 = exp((1 - 1/T) l / v), one of another topic f0 = exp(-l / (T v)),
 and [MASK] 1. By symmetry W_V = a Pi + u 1', so the least loss is 1 - 1/(Tv) - A^2 / B with A = E[y' Pi x'] and
 B = E[x' Pi x'], x' what is attended: nothing grows with the vocabulary.
-
->>> from topicscope.world import Fixed
->>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
->>> round(growth.l_star, 4), round(growth.alpha_star, 3), round(growth.loss(growth.l_star), 5)
-(4.3436, 4.254, 0.8223)
-
-The second plateau is a saddle (the third act). Take a difference kappa between words of topic s. A little of it in W_K
-makes query words attend it by topic (q: topic s against the others); a little of it in W_V turns that into a prediction
-(c: topic s against the others). The loss has no term in W_V alone, so its Hessian in these two is
--((0, w b), (w b, w^2 D)), with w^2 = l / sqrt(d_a), and its negative eigenvalue is the rate at which flow leaves.
 """
 
 from __future__ import annotations
@@ -40,14 +30,17 @@ STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau furth
 Numbers = float | Float[np.ndarray, " m"]
 """One l, or several at once."""
 
+Values = Any
+"""What belongs to one l, or to several: a number or an array."""
+
 
 class ScoreMoments(NamedTuple):
     """A and B at l, and their slopes in l: numbers, or arrays where several l are given."""
 
-    joint: Any
-    square: Any
-    joint_slope: Any
-    square_slope: Any
+    joint: Values
+    square: Values
+    joint_slope: Values
+    square_slope: Values
 
 
 class Attended(NamedTuple):
@@ -151,7 +144,7 @@ class Growth:
             mean((random + correct) * (square_slope - 2 * shrink * square) / z**2) / self.v,
         )
 
-    def force(self, ell: Numbers) -> Any:
+    def force(self, ell: Numbers) -> Values:
         """g(l): at the best W_V the slope of the loss is that of A and B alone."""
         joint, square, joint_slope, square_slope = self.moments(ell)
         a = joint / square
@@ -246,11 +239,11 @@ SETTLED, STEPS = 8.0, 4000  # e-folds of key after its half-time at which l is l
 class Coupling(NamedTuple):
     """Of a difference inside a topic in W_V (c) and in W_K (q): dc/dt = pull q, dq/dt = pull c + 2 bend q."""
 
-    bend: Any  # numbers, or arrays where several l are given
-    pull: Any
+    bend: Values
+    pull: Values
 
     @property
-    def rate(self) -> Any:
+    def rate(self) -> Values:
         return self.bend + np.hypot(self.bend, self.pull)
 
 

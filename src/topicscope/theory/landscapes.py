@@ -1,10 +1,6 @@
 """The second stage with W_V frozen: the best attention, the theorem's bounds, and the loss over (alpha, beta).
 
 `topicscope theory landscape` writes it, as in Figures 7 and 8, and `read` reads it.
-
->>> grid = landscape(Setting.of(100, 300, 20), "diagonal", "paper", cap=True)
->>> round(float(grid.loss.min()), 5)
-0.58328
 """
 
 from __future__ import annotations

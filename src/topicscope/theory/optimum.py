@@ -1,10 +1,4 @@
-"""`optimum`: the exact best value matrix under uniform attention and squared loss, in any world.
-
->>> from topicscope.world import Dirichlet, TopicModel
->>> best = optimum(TopicModel(), Dirichlet(length=125), weighting="positions")
->>> round(best.entries.diagonal - best.entries.same_topic, 6)
-0.114343
-"""
+"""`optimum`: the exact best value matrix under uniform attention and squared loss, in any world."""
 
 from __future__ import annotations
 
@@ -195,7 +189,7 @@ def notes_on(moments: Moments) -> tuple[str, ...]:
     )
 
 
-def described(prior: object) -> dict[str, Any]:
+def described(prior: object) -> dict[str, object]:
     """The prior's own numbers; of matrices and long lists how many there are."""
     if isinstance(prior, Moments) or not dataclasses.is_dataclass(prior) or not hasattr(prior, "kind"):
         return {"kind": type(prior).__name__.lower()}

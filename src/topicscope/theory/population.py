@@ -4,13 +4,6 @@ The prediction at a masked position that shows word j is U a with a_i = x_i exp(
 The tables U and L come from named weights: U = W_E' W_V W_E with a bias on every column (attention sums to 1),
 L = (W_K W_E)' (W_Q W_E) / sqrt(d_a); one-hot words have W_E = I. All expectations over documents, masks and words are
 sums, so the gradient has no noise.
-
->>> from topicscope.world import Fixed
->>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
->>> zero = gaussian_start(vocabulary=13, attention_dim=13, scale=0.0, seed=0)
->>> loss, gradient = world.gradient(zero)
->>> round(loss, 12), sorted(gradient)
-(1.0, ['key', 'query', 'value'])
 """
 
 from __future__ import annotations
@@ -25,8 +18,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator
-from topicscope.theory.enumeration import SmallWorld
-from topicscope.theory.forces import SAME, Loss, contrast_force, listed_shares, topic_shares
+from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
 from topicscope.theory.setting import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
@@ -36,6 +28,9 @@ if TYPE_CHECKING:
 Matrix = Float[np.ndarray, "..."]
 NamedWeights = dict[str, Matrix]
 """Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V)."""
+
+Table = Any
+"""An array, or a tensor that PyTorch differentiates."""
 
 STREAMS = {"embedding": 0, "value": 3, "key": 1, "query": 2}  # of the initial weights
 FEW_PAIRS = 6  # pairs of groups per document up to which sums over pairs are cheaper
@@ -85,11 +80,11 @@ class WordTables(NamedTuple):
         See `word_tables`.
     """
 
-    votes: Any
-    scores: Any
+    votes: Table
+    scores: Table
 
 
-def word_tables(weights: Mapping[str, Any], root: Any = None) -> WordTables:
+def word_tables(weights: Mapping[str, Table], root: Table = None) -> WordTables:
     """The tables of votes and scores of named weights, as arrays or tensors.
 
     Args:
@@ -106,7 +101,7 @@ def word_tables(weights: Mapping[str, Any], root: Any = None) -> WordTables:
     """
     embedding = weights.get("embedding")
 
-    def by_word(matrix: Any) -> Any:
+    def by_word(matrix: Table) -> Table:
         matrix = matrix if embedding is None else matrix @ embedding
         return matrix if root is None else matrix / root
 

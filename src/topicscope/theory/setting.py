@@ -8,7 +8,6 @@ Attention gives the same word beta c, another word of the same topic alpha c, a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from topicscope.ground import MOST, SMALLEST, refuse
 from topicscope.world import Masking, TopicModel
@@ -114,7 +113,7 @@ class Setting:
         )
         return cls(TopicModel(topics, words_per_topic), topics_per_document, Masking(p_mask, p_correct, p_random))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float]:
         return {
             "topics": self.T,
             "words_per_topic": self.v,

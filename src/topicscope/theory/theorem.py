@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -73,7 +73,7 @@ class Theorem(Result):
         """The theorem's numbers by their names in JSON."""
         return {name: value for name, value in vars(self).items() if name != "setting"}
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         """The setting as plain numbers, without what the theorem does not depend on."""
         return self.setting.as_dict()
 
@@ -107,7 +107,7 @@ class OptimumTheorem(Theorem):
     def examine(self, given: Float[np.ndarray, "rows columns"]) -> Examination:
         """How far a given matrix is from the theorem's."""
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, float]:
         return {key: value for key, value in super().settings().items() if key != "topics_per_document"}
 
 

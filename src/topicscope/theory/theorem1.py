@@ -1,9 +1,6 @@
 """Theorem 1: only the embedding is trained (uniform attention, W_V = I), with the prediction bias fixed.
 
 E = W_E'W_E satisfies the conditions of Lemma 1 with E_i0 = -c2 u_i: the bias takes over what c1 does there.
-
->>> round(theorem1(Setting.of()).c3, 6)
-1.156069
 """
 
 from dataclasses import dataclass

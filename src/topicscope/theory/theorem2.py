@@ -1,9 +1,4 @@
-"""Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation.
-
->>> optimum = theorem2(Setting.of(topics=10, words_per_topic=10))
->>> round(optimum.same_topic, 6), round(optimum.different_topic, 7), round(optimum.mask_column, 6)
-(0.10802, -0.0075867, 0.054191)
-"""
+"""Theorem 2: the value matrix of least norm under uniform attention, the limit of vanishing L2 regularisation."""
 
 from dataclasses import asdict, dataclass
 from typing import ClassVar

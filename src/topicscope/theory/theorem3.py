@@ -1,12 +1,6 @@
 """Theorem 3: W_V frozen at Theorem 2's blocks.
 
 The best attention inside a topic lies in an interval that grows with tau and T.
-
->>> theorem = theorem3(Setting.of())
->>> round(theorem.lambda1, 5), round(theorem.lambda2, 5)
-(0.57734, 5866.66667)
->>> theorem.contains(alpha=7.67, beta=1.0)
-True
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,6 @@
 """Theorem 5: W_V frozen at the diagonal optimum (Definition 2).
 
 Words attend themselves: beta in an interval, alpha far smaller.
-
->>> theorem = theorem5(Setting.of())
->>> [round(number, 5) for number in (theorem.lambda3, theorem.lambda4, theorem.lambda5)]
-[0.088, 447.1072, 0.12845]
 """
 
 import math

@@ -57,7 +57,7 @@ class Mode:
         """Under gradient flow; None where it is never learnt."""
         return math.log(2) / (2 * self.eigenvalue) if self.eigenvalue > 0 else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, float | str | None]:
         return asdict(self) | {"half_time": self.half_time}
 
 
@@ -106,7 +106,7 @@ class OptimumSettings:
 
     topics: int
     words: int
-    prior: dict[str, Any]
+    prior: dict[str, object]
     length: int | tuple[int, int] | str
     weighting: str
     p_mask: float
