@@ -94,8 +94,6 @@ class Matched:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Same topic against different topic, with intervals and controls."""
-
     same: float  # mean over pairs of one topic
     different: float  # mean over pairs of different topics
     difference: float
