@@ -17,7 +17,7 @@ from tests.explorer.serving import Served
 from tests.language.samples import THETA, corpus_file, model_folder
 from topicscope.explorer.workspace import Workspace
 from topicscope.language import Probe, ProbeConfig, ShownDocument, Topics, probe, read_probe
-from topicscope.language.document_rows import decoded_links
+from topicscope.language.probe_rows import decoded_links
 
 pytestmark = [pytest.mark.process, pytest.mark.browser, pytest.mark.model, needs_browser]
 
@@ -45,7 +45,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     probe(ProbeConfig([str(first), str(second)], corpus, **SMALL), home / "runs" / "both")
     probe(ProbeConfig(str(first), corpus, **SMALL), home / "runs" / "single")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topicscope.language.shown.MOST_BYTES", 1)
+        patch.setattr("topicscope.language.documents.MOST_BYTES", 1)
         probe(ProbeConfig(str(first), corpus, **SMALL), home / "runs" / "few-heads")
     return home / "runs"
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import copy
+import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import transformers
+from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM
 
 from tests.language import planted, tiny
 from tests.language.planted import HEAD, NAMES, SPECIAL, TOPIC, TOPICS, WORDS, unit
 from tests.language.samples import assignment
 from tests.language.test_losses import headed
+from topicscope.ground import InputError, Stream, generator
 from topicscope.language import (
+    AblationRow,
     Assignment,
     LoadedModel,
     Measurement,
@@ -28,8 +36,21 @@ from topicscope.language import (
     whole_words,
     with_output_head,
 )
-from topicscope.language.ablation import drawn_from, losses_by_document, random_sets, spread
-from topicscope.language.head_outputs import HeadMeans, changed_heads, replacing
+from topicscope.language.ablation import (
+    HeadMeans,
+    Rises,
+    ablation_row,
+    changed_heads,
+    drawn_from,
+    heads_of_layers,
+    judged,
+    losses_by_document,
+    random_sets,
+    replacing,
+    spread,
+)
+from topicscope.language.probe_rows import DRAWS, ablated_documents
+from topicscope.language.probes import ablation_sentences
 from topicscope.language.vocabulary import windows
 
 HEADS, EACH = 32, TOPICS  # a head has a dimension for each topic
@@ -122,7 +143,7 @@ def with_topical_head(kind: str, seed: int) -> tuple[LoadedModel, Assignment, li
 @pytest.mark.model
 @pytest.mark.parametrize("kind", ["used", "unused", "other"])
 def test_planted_heads(kind: str) -> None:
-    for seed in range(4):
+    for seed in range(3):
         loaded, topics, texts = with_topical_head(kind, seed)
         vocabulary = whole_words(loaded.tokenizer, [])
         row, other = ablate(loaded, predictor_of(loaded), texts, vocabulary, [("encoder", 0, HEAD)], [topics], BARE)
@@ -144,7 +165,7 @@ def test_planted_heads(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.model
 def test_a_probe_says_whether_topical_heads_are_used() -> None:
-    loaded, topics, texts = with_topical_head("used", 0)
+    loaded, topics, texts = with_topical_head("used", 3)
     found = probe_model(loaded, texts, topics, BARE, vocabulary=whole_words(loaded.tokenizer, []))
     row = found.ablation[0]
     assert row.answer == "yes"
@@ -213,3 +234,336 @@ def test_all_kinds_of_models_have_losses_without_heads(kind: str) -> None:
         rise = (without[kind_of].sum() - plain[kind_of].sum()) / positions[kind_of].sum()
         assert row.topical_rise == pytest.approx(rise, rel=1e-10)
         assert abs(rise) > 1e-4
+
+
+def drawn(topical: float, random: float, spread: float = 0.0, documents: int = 40, seed: int = 0) -> Rises:
+    """Losses of about 4 nats; without the topical heads they rise by `topical`, without random ones by `random`."""
+    rng = np.random.default_rng(seed)
+    positions = rng.integers(0, 12, documents)
+    base = rng.gamma(4.0, 1.0, documents) * positions
+    rises = np.array([0.0, topical, *(random + spread * rng.standard_normal(DRAWS))])
+    noise = 0.05 * rng.standard_normal((2 + DRAWS, documents))
+    noise[0] = 0
+    return Rises(base + (rises[:, None] + noise) * positions, positions)
+
+
+def row_of(rises: Rises) -> AblationRow:
+    return ablation_row("bert", 3, "topic words", rises, resamples=400, seed=7)
+
+
+def test_numbers_are_those_of_double_loops() -> None:
+    rises = drawn(0.3, 0.1, 0.05)
+    row = row_of(rises)
+    documents = [d for d in range(40) if rises.positions[d]]
+    assert len(documents) < 40
+    count = sum(int(rises.positions[d]) for d in documents)
+
+    def rise(which: int, times: list[int]) -> float:
+        total = number = 0.0
+        for d, n in zip(documents, times, strict=True):
+            for _ in range(n):
+                total += rises.sums[which, d] - rises.sums[0, d]
+                number += rises.positions[d]
+        return total / number
+
+    once = [1] * len(documents)
+    mean = sum(rise(2 + r, once) for r in range(DRAWS)) / DRAWS
+    assert (row.positions, row.documents, row.draws, row.heads) == (count, len(documents), DRAWS, 3)
+    assert row.loss == pytest.approx(sum(rises.sums[0, d] for d in documents) / count, rel=1e-10)
+    assert row.topical_rise == pytest.approx(rise(1, once), rel=1e-10)
+    assert row.random_rise == pytest.approx(mean, rel=1e-10)
+    assert row.difference == pytest.approx(rise(1, once) - mean, rel=1e-10)
+    stream = generator(7, Stream.BOOTSTRAP_ABLATION)
+    every = stream.multinomial(len(documents), [1 / len(documents)] * len(documents), 400).tolist()
+    one = stream.integers(DRAWS, size=400).tolist()
+    topical = [rise(1, times) for times in every]
+    random = [rise(2 + r, times) for r, times in zip(one, every, strict=True)]
+    means = [sum(rise(2 + r, times) for r in range(DRAWS)) / DRAWS for times in every]
+    for found, values in (
+        (row.topical_interval, topical),
+        (row.random_interval, random),
+        (row.interval, [a - b for a, b in zip(topical, random, strict=True)]),
+        (row.mean_interval, [a - b for a, b in zip(topical, means, strict=True)]),
+    ):
+        assert found == pytest.approx(tuple(np.quantile(values, [0.025, 0.975])), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("topical", "random", "spread", "answer", "why"),
+    [
+        (0.5, 0.1, 0.02, "yes", ""),
+        (0.0, 0.0, 0.0, "no", "hardly rises"),
+        (-0.2, 0.0, 0.0, "no", "hardly rises"),
+        (0.3, 0.3, 0.0, "no", "rises about as much"),
+        (0.1, 0.5, 0.1, "no", "rises more"),
+        (0.3, 0.1, 0.3, "unsure", "sets of random heads it rises as much"),
+        (0.055, 0.03, 0.0, "no", "smallest difference that matters"),
+    ],
+)
+def test_the_rule(topical: float, random: float, spread: float, answer: str, why: str) -> None:
+    for seed in range(5):
+        row = row_of(drawn(topical, random, spread, documents=200, seed=seed))
+        assert (row.answer, why in row.why) == (answer, True), row
+
+
+def test_equal_heads_are_seldom_called_topical() -> None:
+    """The topical set is one more random one: at most one in ten may be called more than the others."""
+    answers = []
+    for seed in range(100):
+        topical = 0.3 + 0.2 * np.random.default_rng(1000 + seed).standard_normal()
+        answers.append(row_of(drawn(topical, 0.3, 0.2, seed=seed)).answer)
+    assert answers.count("yes") <= 10
+
+
+ROW = AblationRow(
+    model="x/bert",
+    heads=2,
+    draws=DRAWS,
+    at="topic words",
+    positions=300,
+    documents=50,
+    loss=4.0,
+    topical_rise=0.5,
+    topical_interval=(0.4, 0.6),
+    random_rise=0.1,
+    random_interval=(0.0, 0.2),
+    difference=0.4,
+    interval=(0.2, 0.6),
+    mean_interval=(0.3, 0.5),
+    answer="yes",
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({}, "yes"),
+        ({"documents": 9}, "unsure"),
+        ({"positions": 49}, "unsure"),
+        ({"draws": DRAWS - 1}, "unsure"),
+        ({"interval": (0.0, 0.6)}, "unsure"),
+        ({"topical_interval": (-0.1, 0.6)}, "unsure"),
+        ({"topical_interval": (-0.1, 0.039)}, "no"),
+        ({"mean_interval": (-0.3, 0.039)}, "no"),
+        ({"difference": 0.039}, "unsure"),
+        ({"interval": None}, "unsure"),
+    ],
+)
+def test_each_condition_can_fail(changes: dict[str, Any], answer: str) -> None:
+    found, why = judged(replace(ROW, **changes), 0)
+    assert (found, bool(why)) == (answer, answer != "yes")
+
+
+def test_few_sets_are_said_before_more_documents_are_asked_for() -> None:
+    _, why = judged(replace(ROW, interval=(-0.1, 0.6)), 0)
+    assert why == "the difference 0.4 [-0.1, 0.6] may be zero: raise --documents"
+    _, few = judged(replace(ROW, interval=(-0.1, 0.6), draws=3), 0)
+    zero = why.removesuffix(": raise --documents")
+    assert few == f"{zero} (with 3 sets of other heads in these layers, a yes is out of reach)"
+
+
+def test_sentences() -> None:
+    other = replace(ROW, at="other words", topical_rise=0.01, random_rise=0.02)
+    (said,) = ablation_sentences([replace(ROW, which="1.0, 1.3"), other])
+    assert said == (
+        "bert: use of topical heads: yes. Rise of the loss at topic words (4 nats, 300 words in 50 documents) without "
+        "2 topical heads (1.0, 1.3 as layer.head), and without as many random ones of the same layers (19 sets): "
+        "0.5 [0.4, 0.6] and 0.1 [0, 0.2]. At other words: 0.01 [0.4, 0.6] and 0.02 [0, 0.2]. They matter more than "
+        "random heads."
+    )
+    few = replace(ROW, draws=1, answer="unsure", remark="layer 0 has few heads")
+    few = replace(few, why=judged(few, 0)[1])
+    (said,) = ablation_sentences([few, other])
+    assert said.endswith(
+        "Reason: it rises more than without other heads, but these layers have only 1 set of them, and chance alone "
+        "makes one of 2 sets the largest. Note: layer 0 has few heads."
+    )
+    off = [AblationRow(model="bert", heads=0, draws=0, at=at, why="no head") for at in ("topic words", "other words")]
+    assert list(ablation_sentences(off)) == ["bert: use of topical heads: off. No head."]
+    none = row_of(Rises(np.zeros((3, 4)), np.zeros(4, dtype=np.int64)))
+    assert (none.answer, none.loss, none.positions) == ("unsure", None, 0)
+
+
+def test_rows_are_read_as_written() -> None:
+    for row in (ROW, AblationRow(model="bert", heads=0, draws=0, at="topic words", why="no head")):
+        assert AblationRow.from_dict(row.as_dict()) == row
+
+
+def test_documents_that_are_predicted_are_bounded() -> None:
+    assert [ablated_documents(n) for n in (1, 49, 250, 251, 1000, 10**6)] == [1, 49, 50, 50, 200, 1000]
+
+
+@pytest.mark.parametrize(("which", "loss"), [(0, np.inf), (1, np.nan), (5, np.inf)])
+def test_a_loss_that_is_no_number_is_said_and_can_be_stored(which: int, loss: float) -> None:
+    """Of the whole model, without the topical heads, or without random ones."""
+    rises = drawn(0.5, 0.1)
+    rises.sums[which, int(rises.positions.argmax())] = loss
+    row = row_of(rises)
+    assert (row.answer, row.why) == ("unsure", "the loss is not a number (NaN) at some of the words")
+    assert (row.loss, row.topical_rise, row.difference) == (None, None, None)
+    assert row_of(drawn(0.5, 0.1)).answer == "yes"
+    assert "unsure" in next(ablation_sentences([row, replace(row, at="other words")]))
+    json.dumps(row.as_dict(), allow_nan=False)
+
+
+LAYERS, HEADS, DIM, TOKENS = 3, 4, 16, 30
+SMALL: dict[str, Any] = {"vocab_size": TOKENS, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
+SMALL |= {"hidden_size": DIM, "intermediate_size": 20, "initializer_range": 0.5}
+IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+PARTS: dict[str, Any] = {"encoder_layers": LAYERS, "decoder_layers": 2, "encoder_attention_heads": HEADS}
+PARTS |= {"decoder_attention_heads": HEADS, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "decoder_start_token_id": 2}
+
+# by architecture: its class, its config, and where the output projection of a layer of its main part is
+KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
+    "Bert": ("MaskedLM", SMALL, lambda m, i: m.bert.encoder.layer[i].attention.output.dense),
+    "Roberta": ("MaskedLM", SMALL, lambda m, i: m.roberta.encoder.layer[i].attention.output.dense),
+    "Electra": ("MaskedLM", SMALL, lambda m, i: m.electra.encoder.layer[i].attention.output.dense),
+    "Albert": (
+        "MaskedLM",
+        {**SMALL, "embedding_size": 8},
+        lambda m, i: m.albert.encoder.albert_layer_groups[i].albert_layers[0].attention.dense,
+    ),
+    "DistilBert": (
+        "MaskedLM",
+        {"vocab_size": TOKENS, "dim": DIM, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 20}
+        | {"initializer_range": 0.5},
+        lambda m, i: m.distilbert.transformer.layer[i].attention.out_lin,
+    ),
+    "GPT2": (
+        "LMHeadModel",
+        {"vocab_size": TOKENS, "n_embd": DIM, "n_layer": LAYERS, "n_head": HEADS, "initializer_range": 0.5, **IDS},
+        lambda m, i: m.transformer.h[i].attn.c_proj,
+    ),
+    "GPTNeoX": ("ForCausalLM", {**SMALL, **IDS}, lambda m, i: m.gpt_neox.layers[i].attention.dense),
+    "Llama": (
+        "ForCausalLM",
+        {**SMALL, **IDS, "num_key_value_heads": 2},
+        lambda m, i: m.model.layers[i].self_attn.o_proj,
+    ),
+    "Bart": (
+        "ForConditionalGeneration",
+        {"vocab_size": TOKENS, "d_model": DIM, "init_std": 0.5, "forced_eos_token_id": 2, **PARTS, **IDS},
+        lambda m, i: m.model.encoder.layers[i].self_attn.out_proj,
+    ),
+    "T5": (
+        "ForConditionalGeneration",
+        {"vocab_size": TOKENS, "d_model": DIM, "d_kv": 4, "d_ff": 20, "num_layers": LAYERS, "num_heads": HEADS}
+        | {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 2, "initializer_factor": 3.0},
+        lambda m, i: m.encoder.block[i].layer[0].SelfAttention.o,
+    ),
+}
+
+
+def build(kind: str, **settings: Any) -> Any:
+    head, config, _ = KINDS[kind]
+    torch.manual_seed(3)
+    made = getattr(transformers, f"{kind}Config")(**{**config, **settings})
+    name = f"{kind}{head}" if head.startswith(("For", "LM")) else f"{kind}For{head}"
+    model = getattr(transformers, name)(made).double().eval()
+    model.set_attn_implementation("eager")
+    return model
+
+
+def inputs_of(model: Any) -> dict[str, Tensor]:
+    torch.manual_seed(5)
+    tokens, mask = torch.randint(3, TOKENS, (4, 9)), torch.ones(4, 9, dtype=torch.long)
+    mask[2:, 6:] = 0
+    inputs = {"input_ids": tokens, "attention_mask": mask}
+    return inputs | ({"decoder_input_ids": tokens[:, :5]} if model.config.is_encoder_decoder else {})
+
+
+def edited(model: Any, layer: Any, heads: list[int], mean: Tensor) -> None:
+    """The output projection takes nothing from these heads and adds what it would make of their mean."""
+    columns = torch.cat([torch.arange(head * 4, head * 4 + 4) for head in heads])
+    with torch.no_grad():
+        conv = type(layer).__name__ == "Conv1D"  # of GPT-2: transposed
+        weight = layer.weight.T if conv else layer.weight
+        added = weight[:, columns] @ mean[heads].flatten()
+        bias = added if layer.bias is None else layer.bias + added
+        weight = weight.clone()
+        weight[:, columns] = 0
+        layer.weight = torch.nn.Parameter(weight.T.contiguous() if conv else weight)
+        layer.bias = torch.nn.Parameter(bias)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_that_puts_out_its_mean_is_a_projection_without_it(kind: str) -> None:
+    model, find = build(kind), KINDS[kind][2]
+    inputs, chosen = inputs_of(model), {0: [1], 2: [0, 3]}
+    other = copy.deepcopy(model)
+    if kind == "Albert":  # the layers share weights: the other model has each of them by itself
+        other = build(kind, num_hidden_groups=LAYERS)
+        state = dict(model.state_dict())
+        for name, value in list(state.items()):
+            for layer in range(1, LAYERS):
+                state[name.replace("layer_groups.0.", f"layer_groups.{layer}.")] = value
+        other.load_state_dict(state)
+    seen: dict[int, Tensor] = {}
+    for layer in range(LAYERS):
+        find(other, layer).register_forward_pre_hook(lambda _, args, at=layer: seen.__setitem__(at, args[0].detach()))
+    means = HeadMeans([HEADS] * LAYERS)
+    with torch.no_grad():
+        plain = model(**inputs).logits
+        unedited = other(**inputs).logits
+        with changed_heads(model, means.add):
+            watched = model(**inputs).logits
+        with changed_heads(model, replacing(means, {})):
+            untouched = model(**inputs).logits
+    assert torch.equal(plain, watched)
+    assert torch.equal(plain, untouched)
+    torch.testing.assert_close(plain, unedited, rtol=1e-12, atol=1e-12)
+    for layer in range(LAYERS):  # the mean over positions that are text, position by position
+        expected, count = torch.zeros(HEADS, 4, dtype=torch.float64), 0
+        for row in range(4):
+            for place in range(9):
+                if inputs["attention_mask"][row, place]:
+                    expected, count = expected + seen[layer][row, place].view(HEADS, 4), count + 1
+        torch.testing.assert_close(means.mean(layer), expected / count, rtol=1e-10, atol=1e-12)
+    for layer, heads in chosen.items():
+        edited(other, find(other, layer), heads, means.mean(layer))
+    with torch.no_grad(), changed_heads(model, replacing(means, chosen)):
+        ablated = model(**inputs).logits
+    with torch.no_grad():
+        expected = other(**inputs).logits
+    assert (ablated - plain).abs().max() > 1e-3
+    torch.testing.assert_close(ablated, expected, rtol=1e-10, atol=1e-10)
+    with torch.no_grad():
+        assert torch.equal(model(**inputs).logits, plain)  # nothing stays behind
+
+
+@pytest.mark.model
+def test_nothing_stays_behind_after_an_error() -> None:
+    model = build("Bert")
+    inputs = inputs_of(model)
+
+    def broken(_layer: int, _outputs: Tensor, _mask: Any) -> Tensor:
+        raise KeyError("broken")
+
+    with torch.no_grad():
+        plain = model(**inputs).logits
+        with pytest.raises(KeyError), changed_heads(model, broken):
+            model(**inputs)
+        assert torch.equal(model(**inputs).logits, plain)
+
+
+def spoken(_text: str, return_tensors: str) -> dict[str, Any]:
+    return {"input_ids": [[3, 4, 5]]}
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("kind", KINDS)
+def test_heads_of_layers(kind: str) -> None:
+    model = build(kind)
+    loaded: Any = SimpleNamespace(tokenizer=spoken, device=torch.device("cpu"))
+    assert heads_of_layers(model, loaded) == [HEADS] * LAYERS
+
+
+@pytest.mark.model
+def test_an_architecture_of_its_own_way_is_refused() -> None:
+    config = transformers.XLMConfig(vocab_size=TOKENS, emb_dim=DIM, n_layers=LAYERS, n_heads=HEADS)
+    build_: Any = transformers.XLMModel
+    model = build_(config).eval()
+    loaded: Any = SimpleNamespace(tokenizer=spoken, device=torch.device("cpu"))
+    with pytest.raises(InputError, match="cannot be read in this architecture"):
+        heads_of_layers(model, loaded)

@@ -16,13 +16,22 @@ from tests.language.samples import assignment
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
+    ELSEWHERE,
+    TOO_FEW,
+    PairRelation,
+    PartTally,
+    TopicRelation,
     attention_effect,
+    corrected,
+    head_rows,
     matched_attention,
+    pairs_of,
+    remarks,
+    slabs,
     tally_attention,
 )
-from topicscope.language.attention_tallies import PartTally
 from topicscope.language.models import LoadedModel, checked
-from topicscope.language.relations import PairRelation, TopicRelation
+from topicscope.language.probe_rows import topical_heads
 from topicscope.language.vocabulary import special_tokens, windows
 from topicscope.measure.pairs import Membership, frequency_bins
 
@@ -293,3 +302,166 @@ def test_progress_counts_documents() -> None:
             tally_attention(loaded, iter(pieces), [relation], bootstrap=2, progress=watch, documents=4)
         assert {(phase, total) for phase, _, total in seen} == {("attention", 4)}
         assert [done for _, done, _ in seen] == pytest.approx(expected)
+
+
+def test_the_pairs_of_two_windows_by_hand() -> None:
+    """Four positions, words at 0, 1 and 3; and two, padded to four, a word at 1: which pairs count, and how."""
+    lengths, places = (4, 2), ([0, 1, 3], [1, -1, -1])
+    tokens = torch.tensor([[10, 11, 12, 13], [20, 21, 0, 0]])
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    weights = torch.arange(1.0, 33.0).view(2, 1, 4, 4)
+    for part, shift, read in (
+        ("encoder", 0, {0, 1, 3}),
+        ("decoder", 0, {0, 1, 3}),
+        ("encoder", 1, {0, 1, 3}),
+        ("decoder", 1, {0, 1}),  # one place later; the last word is not read
+        ("cross", 1, {0, 1, 3}),
+    ):
+        moved_query, moved_key = (0 if part == "encoder" else shift), (shift if part == "decoder" else 0)
+        for queries in (slice(0, 3), slice(1, 2), slice(2, 9)):
+            pairs = pairs_of(part, [weights, -weights], (tokens, mask), torch.tensor(places), queries, shift)
+            shape = (2, -1, len(places[0][queries]), 3)
+            found = pairs.weights.view(shape)
+            for b, (length, words) in enumerate(zip(lengths, places, strict=True)):
+                for row, i in enumerate(words[queries]):
+                    for column, j in enumerate(words):
+                        q, k = i + moved_query, j + moved_key
+                        there = i >= 0 and j >= 0 and q < length and k < length
+                        counts = there and (i > j if part == "decoder" else i != j)
+                        assert pairs.allowed[b, row, column] == counts
+                        if not counts:
+                            continue
+                        assert b == 0
+                        assert {i, j} <= read or (part == "cross" and i != 3)
+                        assert (int(pairs.query[b, row]), int(pairs.key[b, column])) == (10 + i, 10 + j)
+                        available = q + 1 if part == "decoder" else length
+                        assert found[b, 0, row, column] == pytest.approx((4 * q + k + 1) * available / 100)
+                        assert found[b, 1, row, column] == -found[b, 0, row, column]
+
+
+def test_slabs_cover_every_window_and_word_once() -> None:
+    for windows_, words, most in ((5, 3, 20), (5, 3, 1), (2, 7, 20), (1, 1, 1), (4, 100, 2**14)):
+        with mock.patch.dict(attention.TOGETHER, cpu=most):
+            covered = np.zeros((windows_, words), dtype=int)
+            for some, queries in slabs(windows_, words, torch.device("cpu")):
+                covered[some, queries] += 1
+                assert covered[some, queries].size * words <= max(most, words)
+        assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("kind", tiny.MODELS)
+def test_windows_together_are_the_windows_alone(kind: str) -> None:
+    """Batches of unequal lengths, padding, windows without a word, in one slab or in many: the same sums in float64."""
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded, vocabulary = checked(kind, tiny.model(kind, len(tokenizer)), tokenizer), whole_words(tokenizer)
+    relations = [TopicRelation(assignment(vocabulary, several=several), len(tokenizer), 3) for several in (False, True)]
+    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
+    several: list[Any] = [*relations, PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))]
+    pieces = [*windows(loaded, vocabulary, tiny.TEXTS, None), *windows(loaded, vocabulary, tiny.TEXTS[3:], None, 9)]
+    assert len({len(piece.tokens) for piece in pieces}) > 5
+    assert any(len(piece.places) == 0 for piece in pieces)
+    alone = [tally_attention(loaded, [piece], several, bootstrap=0) for piece in pieces]
+    # most windows lack most codes, and every code that is there at all is missing somewhere
+    numbers = torch.stack([next(iter(one.values()))[0].pairs for one in alone])
+    assert ((numbers > 0).any(0) & (numbers == 0).any(0)).sum() > 20
+    for most in (2**14, 200, 1):
+        with mock.patch.dict(attention.TOGETHER, cpu=most):
+            together = tally_attention(loaded, pieces, several, bootstrap=0)
+        assert together.keys() == alone[0].keys()
+        for part, tallies in together.items():
+            for number, tally in enumerate(tallies):
+                for name, table in tally.arrays().items():
+                    total = sum(one[part][number].arrays()[name] for one in alone)
+                    np.testing.assert_allclose(table, total, rtol=1e-10, atol=1e-12, err_msg=f"{part} {name}")
+
+
+def tally(
+    rng: np.random.Generator, heads: list[int], shuffles: int = 99, planted: dict[int, float] | None = None
+) -> PartTally:
+    """10,000 pairs of positions without any preference, but for planted heads with so much more inside topics."""
+    relation: Any = SimpleNamespace(relations=3, strata=1, shuffles=shuffles)
+    made, count = PartTally(relation, heads, 5), sum(heads)
+    spread = rng.uniform(0.5, 2, count) * 1e-4  # heads differ in how much their attention varies
+    made.pairs += torch.tensor([500.0, 2000.0, 8000.0])
+    drawn = spread * rng.standard_normal(count)
+    means = 0.01 + np.stack([0 * drawn, drawn, -drawn / 4])  # what is more inside topics is less between them
+    for head, more in (planted or {}).items():
+        means[1, head] += more
+    made.sums += torch.tensor(means * made.pairs.numpy()[:, None])
+    made.null_pairs += 2000
+    made.other_pairs += 10_000
+    made.other_sums += made.sums[1:].sum(0)
+    made.null_sums += torch.tensor(2000 * (0.01 + spread * rng.standard_normal((shuffles, count))))
+    return made
+
+
+def corrected_by_loop(parts: dict[str, PartTally]) -> dict[str, list[float]]:
+    """The correction as it is defined, head by head and shuffle by shuffle."""
+    scores, nulls = {}, {}
+    for name, part in parts.items():
+        for head in range(sum(part.heads)):
+            difference = float(part.sums[1, head] / part.pairs[1] - part.sums[2, head] / part.pairs[2])
+            shuffled = [
+                float(same / number - (part.other_sums[head] - same) / (part.other_pairs[0] - number))
+                for same, number in zip(part.null_sums[:, head], part.null_pairs, strict=True)
+            ]
+            middle, spread = np.mean(shuffled), np.std(shuffled)
+            scores[name, head] = (difference - middle) / spread
+            nulls[name, head] = [(one - middle) / spread for one in shuffled]
+    largest = [max(null[i] for null in nulls.values()) for i in range(len(next(iter(nulls.values()))))]
+    return {
+        name: [
+            (1 + sum(one >= scores[name, head] for one in largest)) / (1 + len(largest))
+            for head in range(sum(part.heads))
+        ]
+        for name, part in parts.items()
+    }
+
+
+def test_p_is_corrected_for_all_heads_of_all_parts() -> None:
+    rng = np.random.default_rng(0)
+    parts = {"encoder": tally(rng, [4, 4], planted={3: 5e-4}), "decoder": tally(rng, [3, 2])}
+    expected, found = corrected_by_loop(parts), corrected(parts)
+    assert list(found) == ["encoder", "decoder"]
+    for name in parts:
+        assert found[name] == pytest.approx(expected[name], abs=1e-12)
+    assert found["encoder"][3] == 0.01
+    alone = corrected({"decoder": parts["decoder"]})["decoder"]
+    assert all(a is not None and b is not None and a <= b for a, b in zip(alone, found["decoder"], strict=True))
+
+
+def test_without_topics_a_head_passes_in_one_model_of_twenty() -> None:
+    """144 heads without any preference: uncorrected, seven of them would pass in every model."""
+    passed = [
+        min(p for p in corrected({"encoder": tally(np.random.default_rng(seed), [12] * 12)})["encoder"] if p) <= 0.05
+        for seed in range(100)
+    ]
+    assert 1 <= sum(passed) <= 12  # 5 expected
+
+
+def test_heads_that_cannot_be_judged_say_why() -> None:
+    rng = np.random.default_rng(1)
+    part = tally(rng, [3], planted={0: 5e-4})
+    part.sums[:, 1] *= 0.05  # looks elsewhere: .0005 where no preference is .01
+    assert remarks(part) == ["", ELSEWHERE, ""]
+    assert [p is None for p in corrected({"encoder": part})["encoder"]] == [False, True, False]
+    part.pairs[1] = 99
+    assert remarks(part) == [TOO_FEW] * 3
+    assert corrected({"encoder": part})["encoder"] == [None] * 3
+    assert corrected({"encoder": tally(rng, [3], shuffles=0)})["encoder"] == [None] * 3
+
+
+def test_rows_come_by_difference_and_those_without_judgement_last() -> None:
+    part = tally(np.random.default_rng(2), [2, 2], planted={1: 2e-3, 2: 1e-3})
+    part.sums[1, 3], part.sums[2, 3] = 0.3 * 2000 / 1e6, 1e-9  # a large ratio of next to nothing
+    rows = head_rows({"encoder": part}, "m", 0.1, "one")
+    assert [(row.layer, row.head, row.remark) for row in rows] == [
+        (0, 1, ""),
+        (1, 0, ""),
+        (0, 0, ""),
+        (1, 1, ELSEWHERE),
+    ]
+    assert [row.corrected_p for row in rows[:2]] == [0.01, 0.01]
+    assert rows[0].effect.pairs == 2000
+    assert [(row.layer, row.head) for row in topical_heads(rows, "encoder")] == [(0, 1), (1, 0)]
+    assert rows[0].as_dict() | {"corrected_p": 0.01, "pairs": 2000.0} == rows[0].as_dict()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from topicscope import InputError
+from topicscope.cli.text import probe, timeline, topics
 from topicscope.language import (
     Corpus,
     Measurement,
@@ -114,9 +116,9 @@ def test_one_number_of_topics_is_written_as_one() -> None:
     assert (several.topics, several.as_dict()["topics"]) == ((25, 50), [25, 50])
     assert TopicsConfig.of(several.as_dict()) == several
     twice = "topics = 5 is given more than once"
-    for topics, said in ((1, "topics.0 = 1"), ([5, 1], "topics.1 = 1"), ([], r"topics = \[\]"), ([7, 5, 5], twice)):
+    for count, said in ((1, "topics.0 = 1"), ([5, 1], "topics.1 = 1"), ([], r"topics = \[\]"), ([7, 5, 5], twice)):
         with pytest.raises(InputError, match=said):
-            TopicsConfig.of(corpus="x", tokenizer="t", topics=topics)
+            TopicsConfig.of(corpus="x", tokenizer="t", topics=count)
 
 
 @pytest.mark.parametrize("config", [TopicsConfig, ProbeConfig])
@@ -141,3 +143,20 @@ def test_links_that_lead_nowhere_and_names_too_long_are_one_line(tmp_path: Path)
         TopicsConfig("a" * 300, "x").absolute()
     with pytest.raises(InputError, match="cannot be read: Too many levels of symbolic links"):
         Corpus(TopicsConfig(str(tmp_path / "loop.txt"), "x").absolute().corpus).check()
+
+
+@pytest.mark.parametrize(
+    ("command", "config"), [(probe, ProbeConfig), (timeline, TimelineConfig), (topics, TopicsConfig)]
+)
+def test_shown_defaults_are_those_of_the_config(command: Callable[..., int], config: Any) -> None:
+    defaults = {part.name: part.default for part in fields(config)}
+    compared = 0
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        option = getattr(parameter.annotation, "__metadata__", [None])[0]
+        if isinstance(getattr(option, "show_default", None), str):
+            default = defaults[name]
+            if isinstance(default, tuple):
+                default = ", ".join(map(str, default))
+            assert option.show_default == (name if default is True else str(default)), name
+            compared += 1
+    assert compared > 7

@@ -17,21 +17,45 @@ import pytest
 import torch
 
 from tests.language import tiny
-from tests.language.samples import assignment, corpus_file, model_folder, texts
+from tests.language.samples import (
+    SHARED,
+    THETA,
+    assert_same,
+    assignment,
+    corpus_file,
+    model_folder,
+    needs_shared,
+    texts,
+)
 from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
-from topicscope.ground import Stream, generator
+from topicscope.ground import Result, Stream, generator, open_folder
 from topicscope.language import (
     HeadRow,
     Measurement,
     ProbeConfig,
     attention,
+    checked,
+    documents,
+    fit_topics,
+    load_model,
+    losses,
+    predictor_of,
     probe,
     probe_model,
+    probing,
     read_probe,
+    read_words,
     whole_words,
+    with_output_head,
+    word_map,
 )
-from topicscope.language.document_rows import (
+from topicscope.language.attention import DocumentSums, TopicRelation
+from topicscope.language.documents import Pieces, chosen_documents, document_losses, pooled, ranked_heads, visible
+from topicscope.language.losses import position_losses
+from topicscope.language.models import load_weights
+from topicscope.language.probe_rows import (
+    LOSS_TOKENS,
     DocumentRow,
     Piece,
     ShownDocument,
@@ -39,10 +63,9 @@ from topicscope.language.document_rows import (
     decoded_links,
     encoded_links,
 )
-from topicscope.language.documents import DocumentSums
-from topicscope.language.relations import TopicRelation
-from topicscope.language.shown import Pieces, chosen_documents, pooled, ranked_heads, visible
 from topicscope.language.vocabulary import windows
+from topicscope.language.word_maps import WORDS
+from topicscope.measure import Effect, Timeline
 from topicscope.pages.probe_layers import marked_text, measured_at
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
@@ -265,7 +288,7 @@ def test_the_budget_bounds_the_heads_that_are_kept(monkeypatch: pytest.MonkeyPat
     tokenizer = tiny.tokenizer("wordpiece")
     loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
     a, measurement = assignment(vocabulary, several=False), replace(QUICK, show_documents=2)
-    monkeypatch.setattr("topicscope.language.shown.MOST_BYTES", 6000)
+    monkeypatch.setattr("topicscope.language.documents.MOST_BYTES", 6000)
     shown = probe_model(loaded, tiny.TEXTS, a, measurement, vocabulary=vocabulary).shown
     assert 0 < sum(len(head.links) for document in shown for head in document.heads) <= 6000
     kept = [(head.layer, head.head) for head in shown[0].heads]
@@ -303,3 +326,126 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
     for name, value in (("pieces", document["pieces"][1:]), ("topics", []), ("keys", 0)):
         with pytest.raises(ValueError, match=r"fit|topic"):
             ShownDocument.from_dict(document | {name: value})
+
+
+@needs_shared
+def test_the_loss_of_a_document_is_the_mean_over_its_predicted_tokens() -> None:
+    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
+    vocabulary = whole_words(loaded.tokenizer)
+    some = ["The river flows through the old city to the sea. " * 30, "", "Music of the nineteenth century."]
+    found, why = document_losses(with_output_head(loaded), vocabulary, some, 3, lambda *_: None)
+    predictor, expected = with_output_head(loaded), {}
+    for number in (0, 2):
+        (piece,) = (w for w in windows(loaded, vocabulary, some, 1, LOSS_TOKENS) if w.document == number)
+        ((_, _, losses),) = position_losses(predictor, [piece], 3)
+        expected[number] = float(losses.mean())
+    assert why == ""
+    assert found == pytest.approx(expected, rel=1e-4)
+    model = tiny.model("encoder", len(tiny.tokenizer("wordpiece")))
+    headless = checked("headless", model, tiny.tokenizer("wordpiece"))
+    assert document_losses(predictor_of(headless), vocabulary, some, 0, lambda *_: None)[0] == {}
+
+
+@needs_shared
+def test_a_loss_or_attention_that_is_no_number_is_stored_as_none() -> None:
+    """Half precision may overflow; a folder of results takes numbers only."""
+    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
+    vocabulary, some = whole_words(loaded.tokenizer), ["The river flows to the sea.", "Music of the old city."]
+
+    def overflow(*of: Any) -> Any:
+        for number, one in enumerate(position_losses(*of)):
+            yield one._replace(losses=one.losses * (np.inf if number == 0 else 1.0))
+
+    with mock.patch.object(documents, "position_losses", overflow):
+        found, why = document_losses(with_output_head(loaded), vocabulary, some, 3, lambda *_: None)
+    assert list(found) == [1]
+    assert why == "loss of documents: of 1 it is not a number (NaN)"
+    sums = DocumentSums(0)
+    sums.add("encoder", {0: np.array([[0.0, np.nan, 2.0], [0.0, 4.0, 4.0]])})
+    assert sums.means(0) == (None, 0.5, 4, 4)
+
+
+@needs_shared
+def test_the_output_head_is_loaded_once() -> None:
+    """Losses of documents and ablation share the model that predicts words."""
+    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
+    vocabulary = whole_words(loaded.tokenizer)
+    words = vocabulary.words[:40]
+    tokens = vocabulary.token[:40]
+    a = replace(
+        assignment(whole_words(tiny.tokenizer("wordpiece")), several=False), token=tokens[:19], words=words[:19]
+    )
+    with (
+        mock.patch.object(losses, "load_weights", wraps=load_weights) as loading,
+        mock.patch.object(probing, "topical_heads", lambda heads, _: heads[:1]),
+    ):
+        found = probe_model(loaded, [" ".join(words)] * 3, a, QUICK, vocabulary=vocabulary)
+    assert loading.call_count == 1
+    assert [row.draws > 0 for row in found.ablation] == [True, True]
+    assert all(row.loss is not None for row in found.documents)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, Any]:
+    tokenizer = tiny.tokenizer("wordpiece")
+    loaded = checked("tiny", tiny.model("encoder", len(tokenizer)).float(), tokenizer)
+    topics = fit_topics(texts(), whole_words(tokenizer), 4, iterations=20)
+    measurement = Measurement(thresholds=[THETA, 2 * THETA], bootstrap=20, shuffles=20)
+    effect = Effect(same=2.0, different=1.0, difference=1.0, ratio=2.0, interval=(0.5, 1.5), resamples=np.ones(4))
+    return {
+        "topics": topics,
+        "probe": probe_model(loaded, texts(20, 1), topics, measurement),
+        "timeline": Timeline.of({"cosine": {0: effect, 10: effect}, "attention.0": {0: effect, 10: effect}}),
+        "words": word_map(loaded, [["bread", "butter"], ["judge", "court"]]),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "sections", "figures", "rows"),
+    [("topics", 2, 2, 4), ("probe", 9, 6, 20), ("timeline", 1, 1, 4), ("words", 1, 1, 4)],
+)
+def test_results_show_themselves(results: dict[str, Any], kind: str, sections: int, figures: int, rows: int) -> None:
+    result: Result = results[kind]
+    assert result.kind == kind
+    parts = result.sections()
+    assert len(parts) == sections
+    assert sum(len(part.figures) for part in parts) == figures
+    assert all(len(row) == len(table.columns) for part in parts for table in part.tables for row in table.rows)
+    assert result.table().num_rows == rows
+    html = result._repr_html_()
+    assert "<img" in html
+    assert result.summary()[-1].replace("&", "&amp;").replace("'", "&#39;") in html
+    assert len(result.plot().axes) >= 1
+    assert len(repr(result)) < 100
+
+
+def test_the_figures_have_the_numbers_of_the_results(results: dict[str, Any]) -> None:
+    probe = results["probe"]
+    _, ratios, chance, heads, topics, cooccurrence, states, ablation, documents = probe.sections()
+    assert [row[2] for row in ablation.tables[0].rows] == ["off", "off"]  # the model has no output head
+    panel = ratios.figures[0].panels[0]
+    assert panel.title == "cosine"
+    expected = [row.cosine.ratio for row in probe.rows if row.variant == "trained" and row.cosine.ratio is not None]
+    assert [y for series in panel.series for y in series.y] == expected
+    heat = heads.figures[0].panels[0]
+    first = next(head for head in probe.heads if (head.layer, head.head) == (1, 2))
+    assert heat.z[1][2] == pytest.approx(first.effect.difference)
+    tight = [topic for topic in probe.topics if topic.threshold == THETA]
+    assert topics.figures[0].panels[0].series[0].y == sorted((topic.cosine for topic in tight), reverse=True)
+    assert len(cooccurrence.tables[0].rows) == 2
+    layers = [row for row in probe.states if row.variant == "trained" and row.threshold == probe.states[-1].threshold]
+    curves = states.figures[0].panels[0].series
+    assert curves[0].y == [row.raw.difference for row in layers]
+    assert len(states.tables[0].rows) == len(layers) == 3
+    assert "With 20 shuffles p cannot be below 0.048; of attention and hidden states, with 19, not" in chance.note
+    contrasts = [row.contrast for row in probe.documents if row.contrast is not None]
+    assert documents.figures[0].panels[0].series[0].y == sorted(contrasts)
+    assert [len(text.pieces) for text in documents.texts] == [len(one.pieces) for one in probe.shown]
+    assert results["timeline"].sections()[0].figures[0].panels[0].series[0].y == [1.0, 1.0]
+    assert results["words"].sections()[0].tables[0].rows[0][1] == "1.00"
+
+
+def test_words_are_read_back_as_they_were(results: dict[str, Any], tmp_path: Path) -> None:
+    with open_folder(tmp_path / "words", WORDS, {}) as folder:
+        results["words"].write(folder)
+    assert_same(read_words(tmp_path / "words"), results["words"])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.language.samples import corpus_file
 from topicscope import InputError
 from topicscope.language import (
     ProbeConfig,
@@ -116,20 +120,14 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (ProbeConfig("bert", "{blank}"), "has no text"),
         (ProbeConfig("bert", "{text}", stop_words="{empty}/x"), "one word per line"),
         (ProbeConfig("bert", "{text}", topics_from="{empty}/x"), "does not exist"),
-        (
-            ProbeConfig("bert", "{text}", topics_from="{words}", topics=50),
-            r"topics = 50: no effect with topics",
-        ),
+        (ProbeConfig("bert", "{text}", topics_from="{words}", topics=50), r"topics = 50: no effect with topics"),
         (ProbeConfig("bert", "{text}", topics_from="{words}", thresholds=[0.1]), r"thresholds = 0\.1: no effect"),
         (ProbeConfig("bert", "{text}", topics_from="{words}"), None),
         (ProbeConfig("bert", "{text}", topics_from="{words}", **ProbeConfig.QUICK), None),
         (ProbeConfig("bert", "{lines}", label_field="subject", topics=50), r"topics = 50: no effect with the labels"),
         (ProbeConfig("bert", "{lines}", label_field="subject", thresholds=[0.1]), None),
         (probe_point({"models": "bert", "corpus": "{text}", "topics_from": "{words}"}), None),
-        (
-            TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", threshold=0.1),
-            r"threshold = 0\.1",
-        ),
+        (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", threshold=0.1), r"threshold = 0\.1"),
         (TimelineConfig(["a@step1", "a@step2"], "{text}", topics_from="{words}", topics=9), r"topics = 9: no effect"),
         (TopicsConfig("{text}", "{model}"), None),
         (TopicsConfig("{text}", "{empty}/x"), "no such model"),
@@ -163,3 +161,55 @@ def test_inputs_are_checked_before_the_work(tmp_path: Path, config: Any, said: s
     else:
         with pytest.raises(InputError, match=said):
             check_inputs(given)
+
+
+HEAVY = ("torch", "transformers", "pyarrow", "matplotlib")
+
+
+REFUSED = [
+    (["probe", "{here}/nothing", "--corpus", "{corpus}", "--out", "{here}/out"], "no such model"),
+    (["probe", "{here}", "--corpus", "{corpus}"], "it has no config.json"),
+    (["probe", "bert", "--corpus", "{here}/nothing"], "no such corpus"),
+    (["probe", "bert", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
+    (["probe", "bert", "--corpus", "{corpus}", "--topics-from", "{here}/nothing"], "does not exist"),
+    (["probe", "bert", "--corpus", "{corpus}", "--bootstrap", "0"], "bootstrap = 0"),
+    (["probe", "bert", "--corpus", "{corpus}", "--engine", "spark"], "engine 'spark'"),
+    (["timeline", "{here}/nothing", "--corpus", "{corpus}"], "no such folder"),
+    (["timeline", "bert@step1", "bert@step2"], "no text is given"),
+    (["topics", "{here}/nothing", "--tokenizer", "bert"], "no such corpus"),
+    (["topics", "{corpus}"], "tokenizer is missing"),
+    (["topics", "{corpus}", "--tokenizer", "{here}"], "has no tokenizer: expected tokenizer.json"),
+    (["topics", "{corpus}", "--tokenizer", "bert", "--backend", "x"], "backend = 'x'"),
+    (["words", "{here}/nothing", "frog", "toad"], "no such model"),
+    (["words", "bert", "frog"], "at least two words"),
+]
+RUN = """
+import contextlib, io, json, sys
+from topicscope.cli.main import main
+for arguments in json.loads(sys.argv[1]):
+    sys.argv, out, err = ["topicscope", *arguments], io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main()
+        except SystemExit as end:
+            code = end.code
+    loaded = sorted({name.split(".")[0] for name in sys.modules})
+    print(json.dumps([code, out.getvalue(), err.getvalue(), loaded]))
+"""
+
+
+def test_bad_input_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    """All in one process, in which no command may leave a library behind."""
+    places = {"here": str(tmp_path), "corpus": str(corpus_file(tmp_path))}
+    commands = [[argument.format(**places) for argument in arguments] for arguments, _ in REFUSED]
+    result = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(commands)], capture_output=True, text=True, check=True
+    )
+    lines = result.stdout.splitlines()
+    for command, (_, complaint), line in zip(commands, REFUSED, lines, strict=True):
+        code, out, err, loaded = json.loads(line)
+        assert (code, out, len(err.splitlines())) == (2, "", 1), (command, err)
+        assert complaint in err
+        assert "pydantic" in loaded  # the list is read rightly
+        assert set(loaded).isdisjoint(HEAVY), command
+    assert not (tmp_path / "out").exists()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.language.planted import HEAD, planted
-from topicscope.language import Measurement, ModelVerdict, probe_model
+from topicscope.language import Measurement, ModelVerdict, probe_model, probing, state_probing
 from topicscope.language.probe_rows import topical_heads
 
 SEEDS = 20
@@ -33,11 +35,14 @@ def why(kind: str, verdict: ModelVerdict) -> bool:
 
 
 @pytest.mark.parametrize("kind", WHERE)
-def test_the_verdict_finds_what_was_planted(kind: str) -> None:
+def test_the_verdict_finds_what_was_planted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_probing, "targets_of", lambda *_: None)  # no verdict asks for topics of documents
+    monkeypatch.setattr(probing, "document_losses", lambda *_: ({}, ""))
     errors = []
     for seed in range(SEEDS):
         loaded, topics, texts = planted(kind, seed)
-        found = probe_model(loaded, texts, topics, Measurement(bootstrap=200, shuffles=200, seed=seed))
+        settings: dict[str, Any] = {"bootstrap": 200, "shuffles": 200, "ablation": False, "show_documents": 0}
+        found = probe_model(loaded, texts, topics, Measurement(seed=seed, **settings))
         (verdict,) = found.verdicts
         answers = tuple(answer.answer for answer in verdict.answers.values())
         heads = [(head.layer, head.head) for head in topical_heads(found.heads, "encoder")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,14 +12,21 @@ import pytest
 from tests.language.samples import an_effect
 from topicscope.language import (
     CONTROLS,
+    Answer,
     Assignment,
+    Check,
+    CheckRow,
     CooccurrenceRow,
+    CooccurringMean,
     HeadRow,
     LoadedModel,
     Measurement,
+    MixtureScore,
+    ModelVerdict,
     PairContrast,
     Probe,
     ProbeRow,
+    StateRow,
     TopicFit,
     TopicRow,
     Topics,
@@ -30,7 +38,11 @@ from topicscope.language import (
     short,
     verdict_of,
 )
-from topicscope.measure import Effect
+from topicscope.language.probe_rows import Grade
+from topicscope.language.probes import heads_sentence
+from topicscope.language.verdicts import best
+from topicscope.measure import Effect, columns
+from topicscope.pages import head_table
 
 ABOUT: dict[str, Any] = {
     "model": "a/b",
@@ -150,3 +162,133 @@ def test_results_are_not_changed_and_long_ones_are_made_by_name(kind: Any) -> No
     if kind in NAMED:
         with pytest.raises(TypeError, match="positional argument"):
             kind("x")
+
+
+def head_at(layer: int, number: int, difference: float, p: float | None, threshold: float = 0.001) -> HeadRow:
+    effect = Effect(same=0.01 + difference, different=0.01, difference=difference, ratio=None, interval=None)
+    about = {"model": "m/tiny", "threshold": threshold, "topics_per_word": "one", "part": "encoder"}
+    return HeadRow(**about, layer=layer, head=number, effect=effect, corrected_p=p)  # type: ignore[arg-type]
+
+
+HEADS = [
+    head_at(2, 0, 0.009, 0.619),
+    head_at(0, 2, 0.004, 0.048),
+    head_at(0, 1, 0.003, None),
+    head_at(0, 0, 0.002, 0.048),
+]
+
+
+def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked() -> None:
+    rows = head_table(HEADS).rows
+    assert [(row[2], row[3], row[-1]) for row in rows] == [
+        ("0", "2", "topical"),
+        ("0", "0", "topical"),
+        ("2", "0", "-"),
+        ("0", "1", "-"),
+    ]
+    at_two = [*HEADS, head_at(0, 2, 0.004, 0.01, 0.002), head_at(0, 0, 0.002, 0.3, 0.002)]
+    assert [row[-1] for row in head_table(at_two).rows[:2]] == ["topical", "-"]  # at every threshold, or not at all
+
+
+def test_the_table_of_heads_says_which_are_topical_model_by_model() -> None:
+    other = replace(HEADS[1], model="m/other", corrected_p=0.3)  # the same head of another model
+    rows = Probe([], [*HEADS, other], [], []).records()["heads"]
+    assert [row["topical"] for row in rows] == [False, True, False, True, False]
+
+
+def test_the_sentence_on_heads() -> None:
+    assert heads_sentence(HEADS, "encoder") == (
+        "tiny: heads that stand out from chance: 0.2, 0.0 (of 4, as layer.head). "
+        "The answer on attention asks for more: a size that matters, and all four controls."
+    )
+    assert heads_sentence(HEADS[:1], "encoder") == "tiny: no head stands out from chance (of 1)."
+    assert heads_sentence([head_at(0, 0, 0.1, None)], "encoder") == ""  # nothing was shuffled
+    assert heads_sentence([], "encoder") == ""
+
+
+def answer(*grades: Grade) -> Answer:
+    check = CheckRow(
+        control="chance", threshold=0.001, topics_per_word="one", words=9, pairs=None, check=Check(answer=grades[0])
+    )
+    return Answer(answer="no", controls=dict(zip(CONTROLS, grades, strict=True)), sentence="", checks=[check])
+
+
+def test_controls_are_read_together() -> None:
+    told = "a real effect (beyond chance, word frequency and fresh weights) that cannot be told from co-occurrence"
+    assert answer("yes", "yes", "no", "yes").reading == told
+    assert answer("no", "no", "no", "no").reading == "no effect beyond chance"
+    assert answer("off", "yes", "yes", "yes").reading == "not known to be more than chance"
+    whole = "a real effect (beyond chance, word frequency, co-occurrence and fresh weights)"
+    assert answer("yes", "yes", "yes", "yes").reading == whole
+    assert answer("yes", "unsure", "yes", "off").reading == (
+        "a real effect (beyond chance and co-occurrence); open: word frequency and fresh weights"
+    )
+    same, off = answer("yes", "yes", "no", "yes"), Answer(answer="off", controls={}, sentence="")
+    verdict = ModelVerdict(model="m/tiny", embeddings=same, states=off, attention=same)
+    assert verdict.reading == f"tiny, read together: embeddings, attention: {told}."
+
+
+def test_of_equal_answers_that_which_passes_most_controls_is_reported() -> None:
+    mean, heads = answer("unsure", "yes", "unsure", "off"), answer("yes", "yes", "unsure", "off")
+    assert best([mean, heads]) is heads
+    assert best([heads, mean]) is heads
+    better = replace(mean, answer="unsure")  # an answer counts before the controls: both others say no
+    assert best([heads, better]) is better
+    assert best([off := replace(mean, checks=[])]) is off
+
+
+SCORE = MixtureScore(
+    mixture_r2=0.5,
+    mixture_interval=(0.4, 0.6),
+    bag_of_words_r2=0.3,
+    bag_of_words_interval=(0.2, 0.4),
+    half_document_r2=0.9,
+    half_document_interval=None,
+    shuffled_r2=-0.01,
+    documents=40,
+    by_position={"1/4": 0.1, "2/4": None},
+)
+STATES = StateRow(
+    model="a/b",
+    variant="trained",
+    threshold=0.1,
+    topics_per_word="one",
+    part="encoder",
+    layer=2,
+    words=10,
+    effects={"raw": an_effect(0.1, 0.01, 0.2), "centred": an_effect(0.2, 0.02), "all_but_top": None},
+    cooccurring={"raw": CooccurringMean(0.5, (0.4, 0.6), 3), "centred": CooccurringMean(0.1, None, 3)},
+    mixture=SCORE,
+)
+EMPTY = replace(
+    STATES, effects={"raw": None, "centred": None, "all_but_top": None}, cooccurring={}, mixture=None, threshold=None
+)
+
+
+def test_rows_of_states_are_read_back_as_they_were() -> None:
+    for row in (STATES, EMPTY, replace(STATES, mixture=None), replace(STATES, effects=EMPTY.effects)):
+        assert StateRow.from_dict(json.loads(json.dumps(row.as_dict(), allow_nan=False))) == row
+    probe = Probe(states=[STATES, EMPTY])
+    assert Probe.from_dict(json.loads(json.dumps(probe.as_dict())), probe.config) == probe
+    assert Probe.joined([probe, probe], [], probe.config).states == [STATES, EMPTY] * 2
+
+
+def test_names_are_those_of_the_contract() -> None:
+    names = ["model", "variant", "layer", "same", "different", "difference", "interval"]
+    for row in (STATES, EMPTY):
+        assert {*names, "mixture_r2", "mixture_interval", "bag_of_words_r2"} <= set(row.as_dict())
+    data = STATES.as_dict()
+    assert (data["same"], data["interval"], data["p_value"], data["matched"]["interval"]) == (
+        *(1.0, (0.1, 1.0), 0.01),
+        (0.2, 1.0),
+    )
+    assert (data["centred"]["p_value"], data["all_but_top"], data["mixture_r2"]) == (0.02, None, 0.5)
+    assert (EMPTY.as_dict()["same"], EMPTY.as_dict()["mixture_r2"], EMPTY.as_dict()["documents"]) == (None, None, 0)
+    assert STATES.raw == STATES.effects["raw"]
+
+
+def test_records_are_flat() -> None:
+    flat = columns(STATES.as_dict())
+    assert (flat["interval_low"], flat["centred_interval_low"], flat["mixture_interval_high"]) == (0.1, 0.2, 0.6)
+    assert (flat["cooccurring_raw_mean"], flat["by_position_1/4"], flat["matched_interval_low"]) == (0.5, 0.1, 0.2)
+    assert not any(isinstance(value, dict | list | tuple) for value in flat.values())

@@ -27,9 +27,9 @@ from topicscope.language import (
     tally_attention,
     whole_words,
 )
-from topicscope.language.documents import originals
-from topicscope.language.relations import PairRelation
-from topicscope.language.state_rows import SPOTS
+from topicscope.language.attention import PairRelation
+from topicscope.language.probe_rows import SPOTS
+from topicscope.language.state_probing import originals
 from topicscope.language.states import TOP, StateTally, read_first, top_directions
 from topicscope.language.vocabulary import windows
 from topicscope.measure import frequency_bins

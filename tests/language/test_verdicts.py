@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from topicscope.language import CooccurrenceRow, HeadRow, Measured, Measurement, PairContrast, ProbeRow, verdict_of
-from topicscope.language.answers import Answer, CheckRow, ModelVerdict
-from topicscope.language.controls import chance, cooccurrence, frequency, fresh_weights
-from topicscope.language.probe_rows import place, topical_heads
-from topicscope.measure import Effect, Matched
+from topicscope.language.probe_rows import Answer, CheckRow, ModelVerdict, place, topical_heads
+from topicscope.language.verdicts import chance, cooccurrence, frequency, fresh_weights
+from topicscope.measure import Effect, Matched, Membership, embedding_effect, frequency_bins, pair_sums
 
 SURE = (0.08, 0.12)  # an interval above zero
 ABOUT: dict[str, Any] = {"variant": "trained", "topics_per_word": "one", "words": 40, "topics": 4}
@@ -292,3 +291,25 @@ def test_many_topics_per_word_are_named_where_cooccurrence_is_not_compared() -> 
     chance = row(embeddings={"cosine": effect((-0.01, 0.015), 0.4, difference=0.005), "dot": None}, **many)
     no = verdict_of([chance, rows[1]], [], [], SETTINGS).embeddings
     assert no.sentence == "embeddings: no. chance: shuffled topics give as much (p = 0.4)."
+
+
+TOPICS, WORDS = 60, 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_classes_of_frequency_leave_over_is_not_taken_for_topics(seed: int) -> None:
+    """A topic's words are of similar frequency, and so are their vectors. Classes hold most of that, not all."""
+    rng = np.random.default_rng(seed)
+    topic = np.repeat(np.arange(TOPICS), WORDS)
+    log_frequency = rng.normal(size=TOPICS)[topic] + rng.normal(scale=0.5, size=len(topic))
+    angle = log_frequency
+    vectors = np.stack([np.cos(angle), np.sin(angle)], 1)
+    members = Membership(np.arange(len(topic)), topic, len(topic), TOPICS)
+    sums = pair_sums(vectors, members, frequency_bins(np.exp(log_frequency)))
+    found = embedding_effect([sums], resamples=200, seed=seed, matched=True)
+    assert found is not None
+    assert found.matched is not None
+    assert found.matched.interval is not None
+    assert found.difference > 0.2
+    assert found.matched.interval[0] > 0  # so the interval alone would say yes
+    assert frequency(Measured(effect=found, worth=0.02, shuffles=100)).answer in ("no", "unsure")

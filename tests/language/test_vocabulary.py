@@ -24,7 +24,7 @@ from topicscope.language import (
     vocabulary as vocabulary_module,
     whole_words,
 )
-from topicscope.language.position_pairs import padded_places
+from topicscope.language.attention import padded_places
 from topicscope.language.vocabulary import STRETCH, joint_counts, spread_of, top_pairs, windows
 
 

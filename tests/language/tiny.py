@@ -9,32 +9,11 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-WORDS = [
-    "bread",
-    "butter",
-    "cheese",
-    "flour",
-    "garlic",
-    "honey",
-    "anchor",
-    "beach",
-    "boat",
-    "captain",
-    "coral",
-    "harbour",
-    "cello",
-    "choir",
-    "chord",
-    "drum",
-    "flute",
-    "guitar",
-    "appeal",
-    "attorney",
-    "bail",
-    "court",
-    "crime",
-    "judge",
-]
+LISTED = """
+bread butter cheese flour garlic honey anchor beach boat captain coral harbour
+cello choir chord drum flute guitar appeal attorney bail court crime judge
+"""
+WORDS = LISTED.split()  # six of each topic
 TOPICS = {word: ("kitchen", "sea", "music", "law")[i // 6] for i, word in enumerate(WORDS)}
 TEXTS = [
     "the bread and butter and cheese of the bread are a flour",
@@ -46,62 +25,34 @@ TEXTS = [
     " ".join(WORDS * 3),
 ]
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>", "<mask>"]
-NAMES = {
-    "pad_token": "<pad>",
-    "unk_token": "<unk>",
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-    "cls_token": "<s>",
-    "sep_token": "</s>",
-    "mask_token": "<mask>",
-}
+NAMES = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+NAMES |= {"cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>"}
 
 
 @functools.cache  # training one twice may number its tokens otherwise
 def tokenizer(kind: str, length: int = 40) -> Any:
     """WordPiece, byte-level BPE or Unigram, trained on the texts."""
     corpus = [*TEXTS * 5, " ".join(WORDS) + " the and of are a un ly s"] * 4
-    trainer: Any
     if kind == "wordpiece":  # written down: the library trains it in another order in every process
         letters = sorted(set("".join([*TEXTS, *WORDS])) - set(" "))
-        pieces = [
-            *WORDS,
-            "the",
-            "and",
-            "of",
-            "are",
-            "un",
-            "##ly",
-            "##s",
-            *(f"##{letter}" for letter in letters if letter.isalpha() and letter != "s"),
-            *letters,
-        ]
-        built = Tokenizer(
-            models.WordPiece(
-                {token: n for n, token in enumerate(dict.fromkeys([*SPECIAL, *pieces]))}, unk_token="<unk>"
-            )
-        )
+        pieces = [*WORDS, "the", "and", "of", "are", "un", "##ly", "##s"]
+        pieces += [*(f"##{letter}" for letter in letters if letter.isalpha() and letter != "s"), *letters]
+        numbered = {token: n for n, token in enumerate(dict.fromkeys([*SPECIAL, *pieces]))}
+        built = Tokenizer(models.WordPiece(numbered, unk_token="<unk>"))
         built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
         built.decoder = decoders.WordPiece(cleanup=False)
-        trainer = None
     elif kind == "bpe":
         built = Tokenizer(models.BPE())
         built.pre_tokenizer, built.decoder = pre_tokenizers.ByteLevel(add_prefix_space=True), decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=420,
-            special_tokens=SPECIAL,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        of_bytes: Any = {"special_tokens": SPECIAL, "initial_alphabet": alphabet, "show_progress": False}
+        built.train_from_iterator(corpus, trainers.BpeTrainer(vocab_size=420, **of_bytes))
     else:
         pieces = [*(f"\u2581{word}" for word in (*WORDS, "the", "and", "of", "are", "a", "un")), "\u2581", "ly", "s"]
         letters = sorted(set("".join(TEXTS)) - set("s "))
         scored = [(piece, -2.0 - len(piece) / 100) for piece in pieces] + [(letter, -9.0) for letter in letters]
         built = Tokenizer(models.Unigram([(name, 0.0) for name in SPECIAL] + scored, 1, False))
         built.pre_tokenizer, built.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
-        trainer = None
-    if trainer is not None:
-        built.train_from_iterator(corpus, trainer)
     built.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)])
     build: Any = transformers.PreTrainedTokenizerFast
     return build(tokenizer_object=built, model_max_length=length, **NAMES)
@@ -113,39 +64,18 @@ KINDS = ("wordpiece", "bpe", "unigram")
 def model(kind: str, size: int, length: int = 40) -> Any:
     """Encoder, decoder-only and encoder-decoder, float64. Random weights are large: attention is far from uniform."""
     torch.manual_seed(0)
-    ids: Any = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    ids: Any = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "vocab_size": size}
     config: Any
     if kind == "encoder":
-        config = transformers.BertConfig(
-            vocab_size=size,
-            hidden_size=16,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            intermediate_size=16,
-            max_position_embeddings=length,
-            initializer_range=1.0,
-            **ids,
-        )
+        shape: Any = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16}
+        config = transformers.BertConfig(**shape, max_position_embeddings=length, initializer_range=1.0, **ids)
     elif kind == "decoder":
-        config = transformers.GPT2Config(
-            vocab_size=size, n_embd=16, n_layer=2, n_head=2, n_positions=length, initializer_range=1.0, **ids
-        )
+        shape = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": length}
+        config = transformers.GPT2Config(**shape, initializer_range=1.0, **ids)
     else:
-        config = transformers.BartConfig(
-            vocab_size=size,
-            d_model=16,
-            encoder_layers=2,
-            decoder_layers=1,
-            encoder_attention_heads=2,
-            decoder_attention_heads=2,
-            encoder_ffn_dim=16,
-            decoder_ffn_dim=16,
-            max_position_embeddings=length,
-            init_std=1.0,
-            decoder_start_token_id=3,
-            forced_eos_token_id=3,
-            **ids,
-        )
+        shape = {"encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+        shape |= {"encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "decoder_start_token_id": 3, "forced_eos_token_id": 3}
+        config = transformers.BartConfig(d_model=16, max_position_embeddings=length, init_std=1.0, **shape, **ids)
     build: Any = transformers.AutoModel.from_config
     return build(config, attn_implementation="eager").double().eval()
 

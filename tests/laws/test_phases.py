@@ -62,7 +62,7 @@ def small(**settings: Any) -> RunConfig:
         ),
         (
             {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5, "embedding": "trained"}}
-            | {"optimizer": {"lr": 0.3}, "steps": 1000},
+            | {"optimizer": {"lr": 1.0}, "steps": 250},
             "first stage only",
             DESCENT,
         ),

@@ -64,7 +64,7 @@ SOURCES: dict[str, Source] = {
     "table2": Source(
         "Section 8.2",
         "mean cosine of same-topic pairs - mean cosine of the pairs that co-occur most",
-        ("language/cooccurrence.py",),
+        ("language/probing.py",),
     ),
     "table3": Source(
         "Section 6.1 and Appendix E.2; attention: eq 5",

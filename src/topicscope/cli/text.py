@@ -167,7 +167,8 @@ def config_from(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
 
 
 def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
-    language.check_inputs(settings)  # before an engine is started
+    if values["engine"] != "serial":
+        language.check_inputs(settings)  # before processes are started; the command itself checks them as well
     engine = chosen_engine(
         values["engine"], values["address"], values["workers"], device=getattr(settings, "device", "cpu")
     )

@@ -9,6 +9,7 @@ import re
 import shutil
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -28,6 +29,7 @@ from topicscope.ground import (
     nearest,
     parse_json,
     read_bytes,
+    refuse,
     shown,
     watched,
 )
@@ -300,10 +302,10 @@ def export(
         >>> exported.files, exported.notes  # one row per step, and one for the start
         (['run.parquet'], ['11 rows, 15 columns'])
     """
-    if to not in TARGETS:
-        raise InputError(f"no target {to!r}; {nearest(to, TARGETS)}")
-    if model is not None and to != "hf":
-        raise InputError(f"model {model}: only --to hf exports one of several models; leave it out")
+    refuse(
+        (to not in TARGETS, f"no target {to!r}; {nearest(to, TARGETS)}"),
+        (model is not None and to != "hf", f"model {model}: only --to hf exports one of several models; leave it out"),
+    )
     write, ending = TARGETS[to]
     result = read(folder)
     source = Path(folder) if Path(folder).name else Path(folder).resolve()  # '.' has no name
@@ -380,7 +382,9 @@ def to_hf(result: Result, source: Path, place: Path, model: str | None, progress
     run, probe, name = chosen_model(result, source, model)
     at = language.check_model(name)
     if at.local and run is None and Path(at.name).name == "model":
-        run = trained_there(Path(at.name).parent)
+        with suppress(InputError):  # the run whose folder holds the model that was probed
+            trained = read(Path(at.name).parent)
+            run = trained if isinstance(trained, PretrainRun) else None
     config = language.read_model_files(Path(at.name))[0] if at.local else {}
     with files.whole_folder(place) as folder:
         for file in language.published_files(Path(at.name)) if at.local else []:
@@ -413,14 +417,6 @@ def chosen_model(result: Result, source: Path, model: str | None) -> tuple[Pretr
         f"{shown(source)} ({result!r}) holds no language model to export{several}; expected a finished run of "
         "pretrain, or a probe"
     )
-
-
-def trained_there(folder: Path) -> PretrainRun | None:
-    try:
-        run = read(folder)
-    except InputError:
-        return None
-    return run if isinstance(run, PretrainRun) else None
 
 
 def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[str]:

@@ -1,6 +1,6 @@
-from .ablation import ablate as ablate
-from .ablation_rows import AblationRow as AblationRow
-from .answers import Answer as Answer, CheckRow as CheckRow, ModelVerdict as ModelVerdict
+from .ablation import (
+    ablate as ablate,
+)
 from .assignment import (
     Assignment as Assignment,
     LabelWords as LabelWords,
@@ -9,7 +9,11 @@ from .assignment import (
     label_words as label_words,
     load_topics as load_topics,
 )
-from .attention import CHUNK as CHUNK, tally_attention as tally_attention
+from .attention import (
+    CHUNK as CHUNK,
+    TopicRelation as TopicRelation,
+    tally_attention as tally_attention,
+)
 from .commands import (
     fit_corpus as fit_corpus,
     map_words as map_words,
@@ -27,16 +31,13 @@ from .configs import (
     WordsConfig as WordsConfig,
     probe_point as probe_point,
 )
-from .controls import CONTROLS as CONTROLS, Check as Check, Measured as Measured, PairContrast as PairContrast
-from .corpora import Corpus as Corpus, unread as unread
-from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost
-from .document_rows import (
-    DocumentRow as DocumentRow,
-    Piece as Piece,
-    ShownDocument as ShownDocument,
-    ShownHead as ShownHead,
-    ShownTopic as ShownTopic,
-    TopicShare as TopicShare,
+from .corpora import (
+    Corpus as Corpus,
+    unread as unread,
+)
+from .cost import (
+    cost_of as cost_of,
+    settings_that_cost as settings_that_cost,
 )
 from .forward import (
     attention_of as attention_of,
@@ -44,7 +45,6 @@ from .forward import (
     shifted_right as shifted_right,
     word_vectors as word_vectors,
 )
-from .head_order import standing_heads as standing_heads
 from .inputs import (
     check_inputs as check_inputs,
     check_libraries as check_libraries,
@@ -52,7 +52,6 @@ from .inputs import (
     find_snapshots as find_snapshots,
     model_place as model_place,
 )
-from .label_rows import LabelRow as LabelRow, accuracy_text as accuracy_text
 from .losses import (
     NoOutputHead as NoOutputHead,
     Predictor as Predictor,
@@ -71,25 +70,46 @@ from .models import (
     quiet as quiet,
 )
 from .probe_rows import (
+    CONTROLS as CONTROLS,
+    TREATMENTS as TREATMENTS,
+    AblationRow as AblationRow,
+    Answer as Answer,
+    Check as Check,
+    CheckRow as CheckRow,
     CooccurrenceRow as CooccurrenceRow,
+    CooccurringMean as CooccurringMean,
+    DocumentRow as DocumentRow,
     HeadRow as HeadRow,
+    LabelRow as LabelRow,
+    MixtureScore as MixtureScore,
+    ModelVerdict as ModelVerdict,
+    PairContrast as PairContrast,
+    Piece as Piece,
     ProbeRow as ProbeRow,
+    ShownDocument as ShownDocument,
+    ShownHead as ShownHead,
+    ShownTopic as ShownTopic,
+    StateRow as StateRow,
     TopicRow as TopicRow,
+    TopicShare as TopicShare,
     interval_text as interval_text,
     ratio_text as ratio_text,
     short as short,
 )
-from .probes import Probe as Probe, read_probe as read_probe
-from .probing import probe_model as probe_model
-from .relations import TopicRelation as TopicRelation
-from .state_probing import StateProbe as StateProbe
-from .state_rows import (
-    TREATMENTS as TREATMENTS,
-    CooccurringMean as CooccurringMean,
-    MixtureScore as MixtureScore,
-    StateRow as StateRow,
+from .probes import (
+    Probe as Probe,
+    accuracy_text as accuracy_text,
+    read_probe as read_probe,
+    standing_heads as standing_heads,
 )
-from .timelines import timeline_of as timeline_of
+from .probing import (
+    probe_model as probe_model,
+    timeline_of as timeline_of,
+    unit as unit,
+)
+from .state_probing import (
+    StateProbe as StateProbe,
+)
 from .topic_fits import (
     BACKENDS as BACKENDS,
     PAIRS as PAIRS,
@@ -107,7 +127,10 @@ from .topics import (
     choice as choice,
     read_topics_folder as read_topics_folder,
 )
-from .verdicts import verdict_of as verdict_of
+from .verdicts import (
+    Measured as Measured,
+    verdict_of as verdict_of,
+)
 from .vocabulary import (
     LibraryModel as LibraryModel,
     Tokenizer as Tokenizer,
@@ -121,5 +144,8 @@ from .vocabulary import (
     top_pairs as top_pairs,
     whole_words as whole_words,
 )
-from .word_maps import WordMap as WordMap, read_words as read_words, word_map as word_map
-from .word_measures import unit as unit
+from .word_maps import (
+    WordMap as WordMap,
+    read_words as read_words,
+    word_map as word_map,
+)

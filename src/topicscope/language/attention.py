@@ -6,26 +6,335 @@ tables whose size does not depend on the number of documents. The bootstrap over
 counts n_i times, n_i drawn once for each resample.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import isfinite
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
-from topicscope.language.attention_tallies import ChunkTally, PartTally
-from topicscope.language.documents import DocumentSums
+from topicscope.language.assignment import Assignment
 from topicscope.language.forward import outputs_of, padded
 from topicscope.language.models import LoadedModel
-from topicscope.language.position_pairs import padded_places, pairs_of, slabs, sums_by_relation
-from topicscope.language.relations import DIFFERENT, SAME_TOPIC, SAME_WORD, Relation
+from topicscope.language.probe_rows import HeadRow
 from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
+from topicscope.language.verdicts import POSITION_PAIRS
 from topicscope.language.vocabulary import Window, batches, chunks, in_shards
-from topicscope.measure import Effect, effect
+from topicscope.measure import Effect, corrected_p, effect, frequency_bins
+
+SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
+CPU = torch.device("cpu")
+
+
+class NumberedWords:
+    """Words of a relation. `index[token]` is the word's number; 0 for other tokens, which `wanted` leaves out."""
+
+    def number(self, token: Int[np.ndarray, " W"], vocabulary_size: int, device: torch.device) -> None:
+        self.wanted = np.zeros(vocabulary_size, dtype=bool)
+        self.wanted[token] = True
+        index = np.zeros(vocabulary_size, dtype=np.int64)
+        index[token] = np.arange(len(token))
+        self.index = torch.as_tensor(index, device=device)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
+        return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
+
+
+@dataclass
+class TopicRelation(NumberedWords):
+    """How two words of a text stand to each other: same word, another word of the same topic, a word of another topic.
+
+    Codes are relation * strata + stratum, where a stratum is a pair of classes of word frequency. A pair of words with
+    several topics counts once.
+    """
+
+    assignment: Assignment
+    vocabulary_size: int
+    shuffles: int = 0
+    seed: int = 0
+    device: torch.device = CPU
+    relations: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        members, words = self.assignment.membership, len(self.assignment.token)
+        bins = frequency_bins(self.assignment.frequency)
+        self.bin_of = torch.as_tensor(bins, device=self.device)
+        self.bin_count = int(bins.max()) + 1
+        self.strata = self.bin_count**2
+        self.number(self.assignment.token, self.vocabulary_size, self.device)
+        self.several = bool((members.topics_of_word > 1).any())
+        rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
+        orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
+        if self.several:  # which words share a topic; a shuffle moves the words
+            matrix = members.matrix()
+            self.share = torch.from_numpy((matrix @ matrix.T).toarray() > 0).to(self.device)
+            self.orders = torch.as_tensor(orders, device=self.device)
+        else:
+            topic = np.empty(words, dtype=np.int64)
+            topic[members.word] = members.topic
+            # (1 + shuffles) x W: the topics as they are, then shuffled; small numbers, since they are compared often
+            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
+                torch.int16 if members.topics < 2**15 else torch.int32
+            )
+
+    def codes(
+        self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]
+    ) -> tuple[Int[Tensor, "B Q K"], Bool[Tensor, "B S Q K"] | None]:
+        """The code of every pair of positions with the words i and j; and which pairs a shuffle puts into one topic."""
+        same = self._same(i, j)
+        relation = torch.where(same[:, 0], SAME_TOPIC * self.strata, DIFFERENT * self.strata)
+        relation = torch.where(i[:, :, None] == j[:, None], SAME_WORD * self.strata, relation)
+        strata = (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
+        return relation + strata, same[:, 1:] if self.shuffles else None
+
+    def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
+        """Whether two words share a topic: as the topics are, then after every shuffle."""
+        table = self.orders if self.several else self.topic
+        left, right = (table[:, words].transpose(0, 1).contiguous() for words in (i, j))
+        left, right = left[:, :, :, None], right[:, :, None]
+        return self.share[left, right] if self.several else left == right
+
+
+@dataclass
+class PairRelation(NumberedWords):
+    """A list of pairs of words (the top co-occurring ones): code 0 for them, -1 for all others."""
+
+    token: Int[np.ndarray, " W"]
+    pairs: Int[np.ndarray, "P 2"]  # places in `token`
+    vocabulary_size: int
+    device: torch.device = CPU
+    relations: ClassVar[int] = 1
+    strata: ClassVar[int] = 1
+    shuffles: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        self.number(self.token, self.vocabulary_size, self.device)
+        self.listed = torch.zeros(len(self.token), len(self.token), dtype=torch.bool, device=self.device)
+        left, right = torch.as_tensor(self.pairs, device=self.device).T
+        self.listed[left, right] = self.listed[right, left] = True
+
+    def codes(self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]) -> tuple[Int[Tensor, "B Q K"], None]:
+        return torch.where(self.listed[i[:, :, None], j[:, None]], 0, -1), None
+
+
+Relation = TopicRelation | PairRelation
+
+
+DEBIAS = 100
+# pairs of positions that are summed together. A CPU is fastest where they fit into its cache, a GPU with few calls
+TOGETHER = {"cpu": 2**14, "cuda": 2**19}
+
+
+@dataclass(frozen=True)
+class PositionPairs:
+    """Whole words of some windows in one part of a model. The rest up to the largest number of words is not allowed."""
+
+    weights: Float[Tensor, "B H Q*K"]  # debiased, of all heads
+    query: Int[Tensor, "B Q"]  # tokens
+    key: Int[Tensor, "B K"]
+    allowed: Bool[Tensor, "B Q K"]
+
+
+def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[np.ndarray, "B P"]:
+    """The positions of the wanted words of each window, padded with -1."""
+    chosen = [window.places[wanted[window.tokens[window.places]]] for window in windows]
+    places = np.full((len(windows), max(1, *map(len, chosen))), -1)
+    for row, some in zip(places, chosen, strict=True):
+        row[: len(some)] = some
+    return places
+
+
+def slabs(windows: int, words: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
+    """Windows and query words that are summed together: several windows, or a part of one that has many words."""
+    most = TOGETHER[device.type]
+    several, queries = max(1, most // words**2), min(words, max(1, most // words))
+    for start in range(0, windows, several):
+        for first in range(0, words, queries):
+            yield slice(start, start + several), slice(first, first + queries)
+
+
+def pairs_of(
+    part: str,
+    layers: Sequence[Float[Tensor, "B H N N"]],
+    inputs: tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]],
+    places: Int[Tensor, "B P"],
+    queries: slice,
+    shift: int,
+) -> PositionPairs:
+    """The pairs of some query words and all key words; `inputs` are tokens and mask.
+
+    A position does not pair with itself; in a decoder only with those before it. The decoder of an encoder-decoder
+    reads each word `shift` = 1 places later; a word that it does not read any more is in no pair.
+    """
+    tokens, mask = inputs
+    size, length = tokens.shape[1], mask.sum(1, keepdim=True)
+    known, first = places >= 0, places.clamp(min=0)
+    if shift and part != "encoder":
+        read = known & (places + shift < length)
+        later = torch.where(read, places + shift, 0)
+    else:
+        read, later = known, first
+    query, query_known = (first if part == "encoder" else later)[:, queries], read[:, queries]
+    key, key_known = (later, read) if part == "decoder" else (first, known)
+    here, there = places[:, queries, None], places[:, None]
+    # the same place of the text is no pair, in cross attention neither
+    allowed = (here > there) if part == "decoder" else (here != there)
+    flat = (query[:, :, None] * size + key[:, None]).flatten(1)[:, None]
+    weights = torch.cat([layer.flatten(2).gather(2, flat.expand(-1, layer.shape[1], -1)) for layer in layers], 1)
+    available = query + 1 if part == "decoder" else length.expand(query.shape)
+    scale = available.to(weights.dtype) / DEBIAS
+    weights.view(len(weights), -1, *allowed.shape[1:]).mul_(scale[:, None, :, None])
+    word = tokens.gather(1, first)
+    return PositionPairs(weights, word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None])
+
+
+def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
+    """Of each window and head: sums and numbers of pairs for every code; the same of pairs in one topic after each
+    shuffle, and of all pairs of different words.
+    """
+    weights, allowed = pairs.weights, pairs.allowed
+    i, j = relation.index[pairs.query], relation.index[pairs.key]
+    codes, shuffled = relation.codes(i, j)
+    count = relation.relations * relation.strata
+    # a row for every code, and a last one for what does not count
+    codes = torch.where(allowed & (codes >= 0), codes, count).flatten(1)[:, None]
+    marks = weights.new_zeros(len(weights), count + 1, weights.shape[2]).scatter_(1, codes, 1)[:, :-1]
+    sums = {"sums": marks @ weights.mT, "pairs": marks.sum(2)}
+    if shuffled is not None:
+        other = allowed & (i[:, :, None] != j[:, None])
+        # bytes become numbers five times as fast as truth values
+        chosen = (shuffled & other[:, None]).flatten(2).view(torch.uint8).to(weights.dtype)
+        every = other.flatten(1)[:, :, None].view(torch.uint8).to(weights.dtype)
+        sums |= {"null_sums": chosen @ weights.mT, "null_pairs": chosen.sum(2)}
+        sums |= {"other_sums": (weights @ every)[:, :, 0], "other_pairs": every.sum(1)}
+    return sums
+
+
+FEW = (
+    200  # resamples of what single heads show at equal word frequencies: a table of heads by pairs of frequencies each
+)
+
+
+class PartTally:
+    """Sums over pairs of positions for one part of the model and one relation, for all its heads.
+
+    `heads` are the numbers of heads of the layers.
+    """
+
+    def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int) -> None:
+        self.relation, self.heads = relation, heads
+        groups, all_heads = relation.relations * relation.strata, sum(heads)
+
+        def zeros(*shape: int) -> Tensor:
+            return torch.zeros(*shape, dtype=torch.float64)
+
+        self.sums, self.pairs = zeros(groups, all_heads), zeros(groups)
+        # same topic after each shuffle, and all pairs of different words
+        self.null_sums, self.null_pairs = zeros(relation.shuffles, all_heads), zeros(relation.shuffles)
+        self.other_sums, self.other_pairs = zeros(all_heads), zeros(1)
+        # resampled sums: by relation for every head, and by stratum for the mean over heads
+        self.boot_sums, self.boot_pairs = zeros(bootstrap, relation.relations, all_heads), zeros(bootstrap, groups)
+        self.boot_strata = zeros(bootstrap, groups)
+        # the first of them by stratum for every head, where heads are compared with shuffles
+        self.boot_heads = zeros(min(FEW, bootstrap) if relation.shuffles else 0, groups, all_heads)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {name: table.numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
+
+    def add(self, arrays: dict[str, np.ndarray]) -> None:
+        for name, array in arrays.items():
+            getattr(self, name).numpy()[...] += array
+
+
+class ChunkTally:
+    """The same sums for each of `windows` windows, on the device of the model: a row for each of them.
+
+    What is not resampled is summed over all windows at once.
+    """
+
+    def __init__(self, relation: Relation, heads: Sequence[int], windows: int) -> None:
+        self.relation, self.heads = relation, heads
+        tables = {
+            name: table for name, table in vars(PartTally(relation, heads, 0)).items() if isinstance(table, Tensor)
+        }
+
+        def zeros(*names: str, rows: tuple[int, ...]) -> dict[str, Tensor]:
+            return {
+                name: torch.zeros(*rows, *tables[name].shape, dtype=torch.float64, device=relation.device)
+                for name in names
+            }
+
+        self.rows = zeros("sums", "pairs", rows=(windows,))
+        self.totals = zeros("null_sums", "null_pairs", "other_sums", "other_pairs", rows=())
+
+    def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
+        for name, some in sums.items():
+            if name in self.rows:
+                self.rows[name][first : first + len(some)] += some
+            else:
+                self.totals[name] += some.sum(0)
+
+    def arrays(self, times: Float[Tensor, "R n"]) -> dict[str, np.ndarray]:
+        """The sums as a PartTally adds them. `times`: how often each resample draws each window."""
+        sums, pairs = self.rows["sums"], self.rows["pairs"]  # n x G x H, n x G
+        n, _, heads = sums.shape
+        relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
+        tables = {name: rows.sum(0) for name, rows in self.rows.items()} | self.totals
+        tables["boot_sums"] = (times @ relations.flatten(1)).view(len(times), self.relation.relations, heads)
+        tables["boot_pairs"], tables["boot_strata"] = times @ pairs, times @ sums.mean(2)
+        few = times[: FEW if self.relation.shuffles else 0]
+        tables["boot_heads"] = (few @ sums.flatten(1)).view(len(few), *sums.shape[1:])
+        # one transfer: what waits for the GPU waits once
+        flat = torch.cat([table.flatten() for table in tables.values()]).cpu().numpy()
+        borders = np.cumsum([table.numel() for table in tables.values()])
+        return {
+            name: array.reshape(table.shape)
+            for (name, table), array in zip(tables.items(), np.split(flat, borders[:-1]), strict=True)
+        }
+
+    def by_document(self, owners: Sequence[int]) -> dict[int, Float[np.ndarray, "2 R"]]:
+        """Sums of the mean over heads, and numbers of pairs, by relation. `owners`: the document of each window."""
+        means, shape = self.rows["sums"].mean(2), (len(owners), self.relation.relations, -1)
+        tables = torch.stack([rows.view(shape).sum(2) for rows in (means, self.rows["pairs"])], 1).cpu().numpy()
+        found: dict[int, np.ndarray] = {}
+        for owner, table in zip(owners, tables, strict=True):
+            found[owner] = found.get(owner, 0) + table
+        return found
+
 
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
+
+
+NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
+
+
+@dataclass
+class DocumentSums:
+    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
+
+    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
+    """
+
+    relation: int
+    part: str = ""
+    sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
+
+    def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
+        self.part = part
+        for document, table in sums.items():
+            self.sums[document] = self.sums.get(document, 0) + table
+
+    def means(self, document: int) -> tuple[float | None, float | None, int, int]:
+        """Same-topic and different-topic mean, None without pairs or if not finite; and the numbers of pairs."""
+        weights, pairs = self.sums.get(document, NO_PAIRS)
+        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
+        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
+        return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
 
 
 Parts = dict[str, list[PartTally]]  # by part of the model ('encoder', 'decoder', 'cross'): a tally for every relation
@@ -61,39 +370,6 @@ def tally_attention(
     """Sums of attention between words by their relation, for every layer and head of each part of the model.
 
     Every engine of the same machine gives the same bytes. Windows are taken as they are needed, never all at once.
-
-    Args:
-        loaded: The model.
-        pieces: Windows of the documents.
-        relations: How two words stand to each other, such as `TopicRelation`.
-        bootstrap: Poisson resamples over documents.
-        seed: Seed of the resamples.
-        engine: Runs chunks of windows.
-        progress: Called as progress(phase, done, total, note).
-        phase: Name of the phase, for the progress.
-        documents: Number of documents, for the progress.
-        states: Filled with the hidden states of the same pass; None: none are kept.
-        by_document: Filled with the sums of each document, of the first part of the model.
-
-    Returns:
-        By part ('encoder', 'decoder', 'cross'), one tally per relation.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> from topicscope.language import TopicRelation, assign, fit_topics, whole_words
-        >>> words = whole_words(tokenizer)
-        >>> topics = fit_topics(texts, words, topics=2, iterations=20, stability=False)
-        >>> relation = TopicRelation(assign(topics, 0.05), words.size)
-        >>> read = (np.array(tokenizer(text)["input_ids"]) for text in texts)
-        >>> pieces = [Window(n, tokens, np.arange(1, 5)) for n, tokens in enumerate(read)]
-        >>> [tally] = tally_attention(loaded, pieces, [relation], bootstrap=2)["encoder"]
-        >>> tally.heads, int(tally.pairs.sum())
-        ([2], 120)
     """
 
     def advance(done: float) -> None:
@@ -162,7 +438,6 @@ def tally_chunk(
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    """How often each resample draws the document of each window."""
     drawn = {
         document: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, document).poisson(1, bootstrap)
         for document in set(owners)
@@ -202,7 +477,7 @@ def attention_effect(
 
 @np.errstate(invalid="ignore", divide="ignore")
 def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Same-topic and different-topic mean of each shuffle, of the mean over the chosen heads."""
+    """Same-topic and different-topic mean of each shuffle, averaged over the chosen heads."""
     same, number = tally.null_sums.numpy()[:, chosen].mean(1), tally.null_pairs.numpy()
     other = tally.other_sums.numpy()[chosen].mean()
     return same / number, (other - same) / (float(tally.other_pairs) - number)
@@ -232,3 +507,69 @@ def matched_attention(
     (same,), (different,) = means(tally.sums.numpy()[:, list(heads)].mean(1), pairs)
     few = tally.boot_heads.numpy()[:, :, list(heads)].mean(2)
     return float(same), float(different), means(few, boot_pairs[: len(few)])
+
+
+LOOKED_AT = 0.001  # mean weight at the topics' words below which a head does not look at them; without preference .01
+TOO_FEW = "too few pairs"
+ELSEWHERE = "does not look at these words"
+
+
+def remarks(tally: PartTally) -> list[str]:
+    """Why a head cannot be judged, for every head; '' if it can."""
+    groups = (tally.relation.relations, tally.relation.strata)
+    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
+    weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
+    few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS
+    return [TOO_FEW if few else ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
+    """The difference of every head, and the same after each shuffle."""
+    groups = (tally.relation.relations, tally.relation.strata)
+    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
+    found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]
+    heads = [shuffled_attention(tally, [head]) for head in range(len(found))]
+    return found, np.stack([same - different for same, different in heads], 1)
+
+
+def corrected(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]:
+    """By part: p of each head, corrected for all heads of the model that can be judged; None for the others."""
+    judged = {name: np.array([not remark for remark in remarks(tally)]) for name, tally in tallies.items()}
+    scores = [differences(tally) for tally in tallies.values()]
+    among = np.concatenate(list(judged.values()))
+    p = np.full(len(among), np.nan)
+    if among.any() and all(len(shuffled) for _, shuffled in scores):
+        found, shuffled = np.concatenate([one for one, _ in scores]), np.concatenate([two for _, two in scores], 1)
+        p[among] = corrected_p(found[among], shuffled[:, among])
+    parts = np.split(p, np.cumsum([len(which) for which in judged.values()])[:-1])
+    return {
+        name: [float(one) if np.isfinite(one) else None for one in part]
+        for name, part in zip(tallies, parts, strict=True)
+    }
+
+
+def head_rows(
+    tallies: Mapping[str, PartTally], model: str, threshold: float | None, topics_per_word: str
+) -> list[HeadRow]:
+    """Every head of every part, the largest difference first; heads without pairs are left out."""
+    p, rows = corrected(tallies), []
+    for part, tally in tallies.items():
+        places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
+        for number, ((layer, head), remark) in enumerate(zip(places, remarks(tally), strict=True)):
+            found = attention_effect(tally, [number], controls=False)
+            if found is not None:
+                rows.append(
+                    HeadRow(
+                        model=model,
+                        threshold=threshold,
+                        topics_per_word=topics_per_word,
+                        part=part,
+                        layer=layer,
+                        head=head,
+                        effect=found,
+                        corrected_p=p[part][number],
+                        remark=remark,
+                    )
+                )
+    return sorted(rows, key=lambda one: (bool(one.remark), -one.effect.difference))

@@ -5,25 +5,25 @@ No text is read and no weight is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
-from topicscope.language.ablation_rows import DRAWS, LENGTH, PASSES, ablated_documents
 from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
 from topicscope.language.corpora import Corpus
-from topicscope.language.document_rows import LOSS_TOKENS, MOST_LOSSES
 from topicscope.language.inputs import find_snapshots, model_place
-from topicscope.language.state_rows import (
+from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,
-    HALVES,
+    LENGTH,
+    LOSS_TOKENS,
     MOST_DOCUMENTS,
+    MOST_LOSSES,
     MOST_WORDS,
+    PASSES,
     SPOTS,
-    TREATMENTS,
     WORD_BYTES,
+    ablated_documents,
 )
 
 PACKED = 4  # how much larger text is than its packed file
@@ -38,20 +38,18 @@ OTHER_BACKENDS = 2.5  # times as long as tomotopy
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 TOKENS = 8192  # positions that go through a model together
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
-SLAB = 2**14  # pairs of positions whose weights are summed together
-FEW = 200  # resamples of single heads by pairs of word frequencies
 RELATIONS, STRATA = 3, 25  # same word, same topic, different; pairs of word frequencies
 RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
 LOGITS = 2**26  # predictions of a batch
 SHOWN = 8e6  # bytes on the disk of the documents that are shown: a file of their own, and the page
-RIDGES, LABEL_RIDGES = 25, 5  # regressions of a layer: five folds, from the mean state and four single ones; of labels
+RIDGES = 30  # regressions of a layer: five folds, from the mean state, four single ones and for labels
 ROW = 2000  # bytes of the row of a document: in memory, or in JSON, CSV and Parquet together
 TOPIC_SHARE = 0.2  # of the positions of a window that show a word of some topic
 
 
 @dataclass(frozen=True)
 class ModelSize:
-    """What its folder says of a model; of one on the hub, the sizes of bert-base."""
+    """The sizes of a model; those of bert-base if it is on the hub."""
 
     bytes: float = 4.4e8
     layers: int = 12
@@ -62,7 +60,6 @@ class ModelSize:
 
 
 def size_of(name: str) -> ModelSize:
-    """From the sizes of the weight files and from config.json."""
     try:
         place = model_place(name)
         folder = Path(place.name)
@@ -91,7 +88,7 @@ def _counts(value: Any) -> bool:
 
 
 def text_bytes(config: TextConfig, documents: int | None) -> float:
-    """Of the documents that are held in memory: a sample of the corpus, or all of it."""
+    """Bytes of the documents that are held in memory: a sample of the corpus, or all of it."""
     total = 0.0
     for file in Corpus(config.corpus, config.text_field, config.split_text).files:  # type: ignore[attr-defined]
         path = Path(file)
@@ -111,108 +108,66 @@ def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     return Cost(TEXT * text + 4 * table, 2 * table, READ * text + times * config.iterations * sweep)
 
 
-def pass_cost(
-    config: ProbeConfig | TimelineConfig, model: ModelSize, *, assignments: int, shuffles: int, share: float
-) -> Cost:
-    """One model over the sampled documents. `share`: of the vocabulary, the words of a topic."""
-    text = text_bytes(config, config.documents)
-    per_document = config.windows or 10**9
-    windows = min(text / PIECE / model.window + config.documents, float(config.documents * per_document))
-    longest = min(float(model.window), max(1.0, text / PIECE))  # no window is longer than all of the text
-    together = min(max(longest, TOKENS), max(1.0, text / PIECE))
-    heads = model.layers * model.heads
-    of_attention = config.attention_shuffles if isinstance(config, ProbeConfig) else 0
-    maps = 2 * 4 * heads * together * longest
-    hidden = 4 * 8 * model.dim * together
-    resampled = 8 * config.bootstrap * (RELATIONS * heads + 2 * RELATIONS * STRATA + 128) * (assignments + 1)
-    pairs = (TOPIC_SHARE * model.window) ** 2
-    tallied = 8 * CHUNK * RELATIONS * STRATA * heads * (assignments + 1) + 4 * SLAB * (2 * heads + RELATIONS * STRATA)
-    in_flight = 2 * CHUNK * 16 * model.window
-    words = min(float(model.vocabulary), config.topics * max(1.0, share * model.vocabulary))
-    shuffled = of_attention * (assignments * (10 * words + 32 * heads) + 5 * SLAB)
-    if of_attention:  # by pair of frequencies, for every head
-        resampled += 2 * 8 * min(FEW, config.bootstrap) * RELATIONS * STRATA * heads * assignments
-    cooccurring = 16 * config.bootstrap * min(1e6, (share * model.vocabulary) ** 2 / 2)
-    memory = maps + hidden + resampled + tallied + in_flight + shuffled + cooccurring + SAMPLED * text
+def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
+    """A coarse bound for one model over the sampled documents, with all that is measured on it."""
+    probed = config if isinstance(config, ProbeConfig) else None
+    thresholds = probed.thresholds if probed else [config.threshold]  # type: ignore[union-attr]
+    assignments = len(thresholds) * (len(probed.topics_per_word) if probed else 1)
+    documents, heads, numbers = config.documents, model.layers * model.heads, (model.layers + 1) * model.dim
+    words = min(float(model.vocabulary), config.topics * max(1.0, max(thresholds) * model.vocabulary))
+    text = text_bytes(config, documents)
+    pieces = max(1.0, text / PIECE)
+    windows = min(pieces / model.window + documents, float(documents * (config.windows or 10**9)))
+    longest = min(float(model.window), pieces)
     tokens = windows * model.window
-    arithmetic = tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)
-    drawn = assignments * (4 * shuffles * words * model.dim * 4 + windows * of_attention * pairs * (4 + 2 * heads))
-    bootstrap = assignments * config.bootstrap * windows * heads * RELATIONS * 4
-    resamples = RESAMPLED * assignments * config.bootstrap
-    return Cost(memory, 0.0, (arithmetic + drawn + bootstrap) / FLOPS + resamples)
-
-
-def state_cost(config: ProbeConfig, model: ModelSize, *, assignments: int, share: float) -> Cost:
-    """What hidden states add to a pass: sums by word, states by document, ridge regressions, shuffles."""
-    numbers = (model.layers + 1) * model.dim
-    words = min(float(MOST_WORDS), config.topics * max(1.0, share * model.vocabulary))
-    documents = float(min(config.documents, MOST_DOCUMENTS))
-    # float64 of all windows, and float32 of a chunk that is summed and of one that is added
-    by_word = 2 * min(float(WORD_BYTES), 8 * HALVES * len(TREATMENTS) * words * numbers)
-    by_document = 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * documents * numbers)
-    memory = by_word + by_document + 4 * numbers * TOKENS + 16 * config.bootstrap * documents
-    products = HALVES * len(TREATMENTS) * assignments * config.attention_shuffles * words * numbers
-    ridges = RIDGES + (LABEL_RIDGES if config.label_field is not None else 0)
-    regressions = ridges * (model.layers + 1) * (10 * documents**3 + 100 * documents**2 * config.topics)
-    resampled = RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
-    return Cost(memory, 0.0, (4 * products + regressions) / FLOPS + resampled)
-
-
-def ablation_cost(config: ProbeConfig, model: ModelSize) -> Cost:
-    """Passes over the start of some documents, by the model once more, with its output head."""
-    tokens = float(PASSES * ablated_documents(config.documents) * min(LENGTH, model.window))
-    together = min(float(LOGITS), tokens / PASSES * model.vocabulary)
-    resampled = 3 * 8 * config.bootstrap * (ablated_documents(config.documents) + DRAWS)
-    return Cost(model.bytes + 3 * 4 * together + resampled, 0.0, tokens * model.bytes / 2 / FLOPS)
-
-
-def document_cost(config: ProbeConfig, model: ModelSize) -> Cost:
-    """Losses of the first documents, by the model once more with its output head; and a row for every document."""
-    tokens = float(min(config.documents, MOST_LOSSES) * min(LOSS_TOKENS, model.window))
-    text = text_bytes(config, config.documents)
-    together = min(float(LOGITS), min(tokens, text / PIECE) * model.vocabulary)
-    rows = float(ROW * config.documents)
-    return Cost(model.bytes + 3 * 4 * together + rows, rows, tokens * model.bytes / 2 / FLOPS)
+    memory = SAMPLED * text + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
+    memory += 8 * (assignments + 1) * (config.bootstrap + CHUNK) * (RELATIONS * heads + 2 * RELATIONS * STRATA)
+    memory += 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    work = assignments * config.bootstrap * windows * heads * RELATIONS * 4
+    seconds = RESAMPLED * assignments * config.bootstrap
+    if probed:
+        shuffles = assignments * probed.attention_shuffles
+        memory += shuffles * (10 * words + 32 * heads) + ROW * documents
+        work += 16 * assignments * probed.shuffles * words * model.dim
+        work += shuffles * windows * (TOPIC_SHARE * model.window) ** 2 * (4 + 2 * heads)
+        tokens += LOSS_TOKENS * min(documents, MOST_LOSSES)
+    if probed and probed.ablation and probed.shuffles:  # without shuffles no head is topical
+        tokens += PASSES * LENGTH * ablated_documents(documents)
+    if probed and probed.states:
+        some = min(documents, MOST_DOCUMENTS)
+        memory += 2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
+        memory += 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers) + 16 * config.bootstrap * some
+        work += RIDGES * (model.layers + 1) * (10 * some**3 + 100 * some**2 * config.topics)
+        seconds += RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
+    if probed:  # losses come after the pass, by the model once more with its output head
+        memory = max(memory, model.bytes + 12 * min(float(LOGITS), pieces * model.vocabulary))
+    seconds += (work + tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)) / FLOPS
+    if probed and probed.random:  # read again with random weights, of which several are in memory
+        memory, seconds = memory + 6 * model.bytes, 2 * seconds
+    return Cost(memory, ROW * documents if probed else 0.0, seconds)
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """What a fit, a probe or a timeline will take, from settings and sizes of files alone."""
+    """What a fit, a probe or a timeline will take at most, from settings and sizes of files alone."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
     if config.label_field is not None:  # words are counted, and nothing is fitted
         text = text_bytes(config, config.max_documents)
         fit = Cost(TEXT * text, 0.0, READ * text)
-    if isinstance(config, TimelineConfig):
-        models = [size_of(name) for _, name in find_snapshots(config.snapshots)]
-        passes = [pass_cost(config, m, assignments=1, shuffles=0, share=config.threshold) for m in models]
-        held = max(model.bytes for model in models)
-    else:
-        models = [size_of(name) for name in config.models]
-        count, share = len(config.thresholds) * len(config.topics_per_word), max(config.thresholds)
-        one = [pass_cost(config, m, assignments=count, shuffles=config.shuffles, share=share) for m in models]
-        if config.states:  # in memory beside what the pass takes
-            more = [state_cost(config, m, assignments=count, share=share) for m in models]
-            one = [Cost(a.memory + b.memory, a.disk, a.seconds + b.seconds) for a, b in zip(one, more, strict=True)]
-        passes = one * (2 if config.random else 1)
-        if config.ablation and config.shuffles:  # without shuffles no head is topical
-            passes += [ablation_cost(config, model) for model in models]
-        passes += [document_cost(config, model) for model in models]
-        # all are loaded before the first is probed; the random ones of a model come beside it
-        held = sum(model.bytes for model in models) + (6 if config.random else 0) * max(m.bytes for m in models)
-        passes.append(Cost(disk=SHOWN * len(models) if config.show_documents else 0.0))
-    return added(fit, passes, held)
-
-
-def added(fit: Cost, passes: Sequence[Cost], held: float) -> Cost:
-    whole = Cost(seconds=5.0)  # the libraries
-    for one in (fit, *passes):
-        whole += one
-    return Cost(whole.memory + held, whole.disk + 5e6, whole.seconds)
+    names = config.models if isinstance(config, ProbeConfig) else [name for _, name in find_snapshots(config.snapshots)]
+    models = [size_of(name) for name in names]
+    # a probe loads all models before it measures the first
+    held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
+    shown = SHOWN * len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0.0
+    whole = Cost(disk=5e6 + shown, seconds=5.0)  # the libraries take some seconds
+    for cost in (fit, *(pass_cost(config, model) for model in models)):
+        whole += cost
+    return Cost(whole.memory + held, whole.disk, whole.seconds)
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    """The settings that drive the estimate, as a text for error messages."""
+    """The settings that drive the estimate."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

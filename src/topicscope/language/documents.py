@@ -1,148 +1,44 @@
-"""Documents of a probe: which are copies of others, and a row for each, with its topics and its attention."""
+"""A row for every document of a probe: its length, its topics, its attention inside and between topics."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import groupby, pairwise
 from math import isfinite
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 
 from topicscope.ground import Progress, Stream, generator
-from topicscope.language.assignment import Assignment, LabelWords
-from topicscope.language.document_rows import LOSS_TOKENS, MAIN_TOPICS, MOST_LOSSES, DocumentRow, TopicShare
+from topicscope.language.assignment import Assignment
+from topicscope.language.attention import DocumentSums
+from topicscope.language.forward import attention_of
 from topicscope.language.losses import NoOutputHead, Predictor, position_losses
-from topicscope.language.mixtures import Mixture, Targets, Tokens, mixture_of
 from topicscope.language.models import LoadedModel
-from topicscope.language.relations import DIFFERENT, SAME_TOPIC
-from topicscope.language.state_rows import HALVES
-from topicscope.language.topics import Topics
+from topicscope.language.probe_rows import (
+    LOSS_TOKENS,
+    MAIN_TOPICS,
+    MOST_LOSSES,
+    DocumentRow,
+    HeadRow,
+    Piece,
+    ShownDocument,
+    ShownHead,
+    ShownTopic,
+    TopicShare,
+    encoded_links,
+    topical_heads,
+)
+from topicscope.language.state_probing import Mixture, Tokens
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
-LARGE_SHARE = 0.2  # if one text has a larger share of what is measured, an answer may hold for it alone
-Originals = Int[np.ndarray, " D"]
-
-
-def originals(texts: Sequence[str]) -> Originals:
-    """Of each text the number of the first that has the same words; spaces and ends of lines do not count."""
-    first: dict[bytes, int] = {}
-    digests = (
-        blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
-    )
-    return np.array([first.setdefault(digest, number) for number, digest in enumerate(digests)], dtype=np.int64)
-
-
-def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
-    """A half for every document: as many different texts in one as in the other, up to one.
-
-    Halves are drawn: a corpus may be in an order, such as two sources in turn.
-    """
-    texts, which = np.unique(of, return_inverse=True)
-    return (generator(seed, Stream.STATE_HALVES).permutation(len(texts)) % HALVES)[which]
-
-
-def once(documents: Sequence[int], of: Originals) -> list[int]:
-    first: dict[int, int] = {}
-    for number in documents:
-        first.setdefault(int(of[number]), number)
-    return sorted(first.values())
-
-
-def copies_note(of: Originals) -> str:
-    copies = len(of) - len(np.unique(of))
-    return (
-        f"{copies:,} of the {len(of):,} documents have the text of another: where the topics or labels of documents "
-        "are predicted each text counts once, and no states are compared between copies"
-        if copies
-        else ""
-    )
-
-
-def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
-    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has.
-
-    Attention is a mean over pairs of positions, of one topic and of different topics; states are means over positions.
-    """
-    counts = {
-        "pairs of positions of one topic": [row.same_pairs for row in rows],
-        "pairs of positions of different topics": [row.different_pairs for row in rows],
-        "positions of topic words": [row.topic_words for row in rows],
-    }
-    texts = np.array([of[row.document] for row in rows], dtype=np.int64)
-    weights = {what: np.bincount(texts, weights=count) for what, count in counts.items() if sum(count)}
-    shares = [(float(by_text.max() / by_text.sum()), int(by_text.argmax()), what) for what, by_text in weights.items()]
-    share, text, what = max(shares, key=lambda one: one[0], default=(0.0, 0, ""))
-    if share <= LARGE_SHARE:
-        return ""
-    mine = [row for row, owner in zip(rows, texts, strict=True) if owner == text]
-    copies = f" with {len(mine) - 1} of its copies" if len(mine) > 1 else ""
-    return (
-        f"warning: document {mine[0].named}{copies} has {share:.0%} of the {what}, so the answers on attention and "
-        "hidden states may hold for it alone; take less of each document (--windows 1) or more documents "
-        "(--documents), or leave it out"
-    )
-
-
-NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
-
-
-@dataclass
-class DocumentSums:
-    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
-
-    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
-    """
-
-    relation: int
-    part: str = ""
-    sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
-
-    def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
-        self.part = part
-        for document, table in sums.items():
-            self.sums[document] = self.sums.get(document, 0) + table
-
-    def means(self, document: int) -> tuple[float | None, float | None, int, int]:
-        """Same-topic and different-topic mean, and the numbers of pairs; None where it is no number, as of no pairs."""
-        weights, pairs = self.sums.get(document, NO_PAIRS)
-        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
-        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
-        return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
-
-
-@dataclass(frozen=True)
-class DocumentTopics:
-    """What rows and shown documents take from the topics: mixtures, and the words of one assignment.
-
-    `targets` has mixtures that the probe of hidden states made; it need not be there.
-    """
-
-    topics: Topics | LabelWords | Assignment
-    assignment: Assignment
-    targets: Targets | None = None
-    labels: Sequence[str | None] = ()  # labels of the documents, if labels are the topics
-
-    def mixtures(self) -> Callable[[int, Tokens], Mixture | None]:
-        """From a document's number and the tokens of its words to its mixture. All of a document is its label."""
-        if isinstance(self.topics, LabelWords):
-            labels = self.topics
-            return lambda number, _: labels.mixture(self.labels[number])
-        infer = mixture_of(self.topics)
-        known = {} if self.targets is None else dict(zip(self.targets.documents, self.targets.shares, strict=True))
-        return lambda number, words: known[number] if number in known else infer(words)
-
-    def main(self, shares: Mixture | None) -> list[TopicShare]:
-        if shares is None:
-            return []
-        order = np.argsort(-shares, kind="stable")[:MAIN_TOPICS]
-        return [TopicShare(int(k), self.assignment.names[k], float(shares[k])) for k in order if shares[k] > 0]
+Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number and the tokens of its words
 
 
 def most_words(assignments: Sequence[Assignment]) -> int:
-    """The number of the assignment with most words: of single documents the others show few pairs."""
+    """The number of the assignment with most words: the others show few pairs in a single document."""
     return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
 
 
@@ -172,23 +68,26 @@ def document_rows(
     loaded: LoadedModel,
     pieces: Iterable[Window],
     texts: Sequence[str],
-    topics: DocumentTopics,
+    assignment: Assignment,
+    mixture: Mixtures,
     sums: DocumentSums,
     *,
     places: Sequence[int] | None,
     losses: Mapping[int, float],
     progress: Progress,
 ) -> list[DocumentRow]:
-    """In order; a text without tokens has none. `places`: the numbers of the texts in the corpus."""
+    """A row for each document in order; a text without tokens has none. `places` are numbers in the corpus."""
     special = sum(map(len, special_tokens(loaded.tokenizer)))
     wanted = np.zeros(len(loaded.tokenizer), dtype=bool)
-    wanted[topics.assignment.token] = True
-    mixture, rows = topics.mixtures(), []
+    wanted[assignment.token] = True
+    rows = []
     for number, group in groupby(pieces, key=lambda window: window.document):
         read = list(group)
         progress(f"documents of {loaded.name}", number, len(texts))
         words = np.concatenate([window.tokens[window.places] for window in read])
         same, different, same_pairs, different_pairs = sums.means(number)
+        shares = mixture(number, words)
+        main = [] if shares is None else [(int(k), float(shares[k])) for k in np.argsort(-shares, kind="stable")]
         rows.append(
             DocumentRow(
                 model=loaded.name,
@@ -197,8 +96,8 @@ def document_rows(
                 words=len(texts[number].split()),
                 tokens=sum(len(window.tokens) - special for window in read),
                 topic_words=int(wanted[words].sum()),
-                topics=topics.main(mixture(number, words)),
-                threshold=topics.assignment.threshold,
+                topics=[TopicShare(k, assignment.names[k], share) for k, share in main[:MAIN_TOPICS] if share > 0],
+                threshold=assignment.threshold,
                 part=sums.part,
                 same=same,
                 different=different,
@@ -209,3 +108,175 @@ def document_rows(
             )
         )
     return rows
+
+
+KEYS = 10  # pieces that are kept for each piece
+MOST_TOKENS = 512  # of a document that is shown
+MOST_BYTES = 3_200_000  # of the attention of all documents of a model, as text: all of 512 tokens in 12 x 12 heads
+FEWEST_PAIRS = 20  # of each kind that a document needs to be an extreme
+TOP_WORDS = 8  # of a topic that are named
+LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
+DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of bidirectional text
+CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *map(ord, DIRECTIONS)], "\ufffd")
+HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
+
+Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
+
+
+def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list[tuple[DocumentRow, str]]:
+    """A third of the documents has the highest contrast, a third the lowest, the rest are random; with the reason."""
+    ranked = sorted(
+        (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
+        key=lambda row: -(row.contrast or 0.0),
+    )
+    high, low = (count + 2) // 3, (count + 1) // 3
+    highest = ranked[:high]
+    lowest = ranked[len(highest) :][::-1][:low]
+    taken = {row.document for row in (*highest, *lowest)}
+    others = [row for row in rows if row.document not in taken]
+    order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
+    drawn = [others[number] for number in sorted(order)]
+    return [(row, why) for why, some in ((HIGHEST, highest), (LOWEST, lowest), (RANDOM, drawn)) for row in some]
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A text as one input of the model, special tokens included. `owner[i]` is the piece that token i belongs to."""
+
+    tokens: Int[np.ndarray, " N"]
+    owner: Int[np.ndarray, " N"]
+    texts: list[tuple[str, str]]  # of each piece what stands before it, and itself
+    word: Int[np.ndarray, " U"]  # its token, where the piece is a whole word; else -1
+    cut: bool
+
+    @classmethod
+    def of(cls, loaded: LoadedModel, vocabulary: Vocabulary, text: str) -> Pieces:
+        tokenizer, (before, after) = loaded.tokenizer, special_tokens(loaded.tokenizer)
+        room = min(MOST_TOKENS, loaded.window) - len(before) - len(after)
+        text = text[: room * 40]  # as windows are cut
+        fast = bool(getattr(tokenizer, "is_fast", False))
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=fast, verbose=False)
+        every = np.asarray(encoded["input_ids"], dtype=np.int64)
+        tokens, words = every[:room], vocabulary.words_at(every)[:room]
+        starts = ~vocabulary.continues[tokens]
+        if fast:  # the bytes of a character may be tokens that all stand at the same place
+            offsets = encoded["offset_mapping"][:room]
+            ends = [0, *np.maximum.accumulate([end for _, end in offsets]).tolist()]
+            starts &= np.array([start >= end for (start, _), end in zip(offsets, ends, strict=False)], dtype=bool)
+        starts[:1] = True
+        first = np.flatnonzero(starts)
+        borders = [*first.tolist(), len(tokens)]
+        texts: list[tuple[str, str]] = []
+        for start, stop in pairwise(borders):
+            if fast:
+                written = text[ends[start] : ends[stop]]
+                piece = text[offsets[start][0] : ends[stop]].strip()
+                gap = written[: len(written.rstrip()) - len(piece)] if piece else written
+            else:
+                gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
+            gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
+            texts.append((gap or (" " if before and not texts else ""), piece or "·"))
+        names = tokenizer.convert_ids_to_tokens([*before, *after])
+        lead, trail = names[: len(before)], names[len(before) :]
+        inside = np.cumsum(starts) - 1 + len(before)
+        return cls(
+            np.concatenate([before, tokens, after]).astype(np.int64),
+            np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
+            [*((" ", name) for name in lead), *texts, *((" ", name) for name in trail)],
+            np.concatenate(
+                [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
+            ),
+            len(every) > room,
+        )
+
+
+def visible(text: str) -> str:
+    """Replace control characters, also those that turn the direction of text: a page must not obey a corpus."""
+    return text.translate(CONTROLS)
+
+
+def pooled(weights: Float[torch.Tensor, "H N N"], owner: Int[np.ndarray, " N"]) -> Float[np.ndarray, "H U U"]:
+    """From tokens to pieces: the mean over the attending tokens of a piece, the sum over the attended ones."""
+    table = weights.double().cpu().numpy()
+    member = np.zeros((len(owner), int(owner.max()) + 1))
+    member[np.arange(len(owner)), owner] = 1
+    return np.asarray((member / member.sum(0)).T @ (table @ member))
+
+
+def ranked_heads(heads: Sequence[HeadRow], part: str, layers: Sequence[int]) -> tuple[list[Head], set[Head]]:
+    """Every mean of a layer, then every head: those that carry topics first. And which these are."""
+    topical = [(head.layer, head.head) for head in topical_heads(heads, part)] if heads else []
+    known = [(head.layer, head.head) for head in heads if head.part == part]
+    every = [(layer, head) for layer, count in enumerate(layers) for head in range(count)]
+    means: list[Head] = [(layer, None) for layer in range(len(layers))]
+    return [*means, *dict.fromkeys([*topical, *known, *every])], set(topical)
+
+
+def shown_documents(
+    loaded: LoadedModel,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    chosen: Sequence[tuple[DocumentRow, str]],
+    assignment: Assignment,
+    heads: Sequence[HeadRow],
+    progress: Progress,
+) -> list[ShownDocument]:
+    """Each is read again by the model, alone. `heads`: of the model, the largest difference first."""
+    read = [Pieces.of(loaded, vocabulary, texts[row.document]) for row, _ in chosen]
+    sizes = [len(pieces.texts) * min(KEYS, len(pieces.texts)) * 4 for pieces in read]  # three bytes are four letters
+    shown = []
+    for number, ((row, why), pieces) in enumerate(zip(chosen, read, strict=True)):
+        progress(f"documents to look at ({loaded.name})", number, len(chosen))
+        tokens = torch.as_tensor(pieces.tokens, device=loaded.device)[None]
+        layers = attention_of(loaded.model, tokens, torch.ones_like(tokens))[row.part]
+        ranked, topical = ranked_heads(heads, row.part, [layer.shape[1] for layer in layers])
+        kept = sorted(
+            ranked[: max(1, MOST_BYTES // sum(sizes))], key=lambda one: (one[0], -1 if one[1] is None else one[1])
+        )
+        keys = min(KEYS, len(pieces.texts))
+        tables: dict[Head, np.ndarray] = {}
+        for layer, weights in enumerate(layers):
+            by_head = pooled(weights[0], pieces.owner)
+            tables |= {(layer, None): by_head.mean(0)} | {(layer, head): one for head, one in enumerate(by_head)}
+        topics, of_piece = topics_of(pieces.word, assignment)
+        shown.append(
+            ShownDocument(
+                model=loaded.name,
+                document=row.document,
+                why=why,
+                pieces=[Piece(*text, topic) for text, topic in zip(pieces.texts, of_piece, strict=True)],
+                topics=topics,
+                part=row.part,
+                keys=keys,
+                heads=[ShownHead(*one, one in topical, encoded_links(tables[one], keys)) for one in kept],
+                all_heads=sum(layer.shape[1] for layer in layers),
+                cut=pieces.cut,
+            )
+        )
+    return shown
+
+
+def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list[ShownTopic], list[int | None]]:
+    """The topics of a document, that of most places first, and the place of each piece's topic among them.
+
+    A word of several topics counts for the first of them.
+    """
+    members, size = assignment.membership, int(assignment.token.max()) + 1
+    topic = np.full(size, -1)
+    topic[assignment.token[members.word[::-1]]] = members.topic[::-1]  # the first one is written last
+    of_piece = np.where((word >= 0) & (word < size), topic[np.clip(word, 0, size - 1)], -1)
+    found, counts = np.unique(of_piece[of_piece >= 0], return_counts=True)
+    order = found[np.argsort(-counts, kind="stable")].tolist()
+    place: dict[int, int] = {number: at for at, number in enumerate(order)}
+    topics = [
+        ShownTopic(
+            assignment.names[k],
+            [assignment.words[w] for w in by_frequency(assignment, members.word[members.topic == k])],
+        )
+        for k in order
+    ]
+    return topics, [place.get(int(one)) for one in of_piece]
+
+
+def by_frequency(assignment: Assignment, words: Int[np.ndarray, " n"]) -> list[int]:
+    return [int(word) for word in words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]]

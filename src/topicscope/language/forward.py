@@ -17,28 +17,7 @@ if TYPE_CHECKING:
 
 
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
-    """Tokens and mask of a batch of windows, on the device of the model.
-
-    Args:
-        batch: The windows.
-        loaded: The model.
-
-    Returns:
-        Tokens (B x N), and 1 where there is one (B x N).
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> from topicscope.language import Window
-        >>> pair = [Window(0, np.array([5, 6, 7]), np.array([0])), Window(1, np.array([5]), np.array([0]))]
-        >>> tokens, mask = padded(pair, loaded)
-        >>> tuple(tokens.shape), mask.tolist()
-        ((2, 3), [[1, 1, 1], [1, 0, 0]])
-    """
+    """Tokens and mask (1 where there is a token) of a batch of windows, on the device of the model."""
     pad = torch.nn.utils.rnn.pad_sequence
     rows = [torch.tensor(window.tokens) for window in batch]
     tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
@@ -52,28 +31,7 @@ States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
 
 
 def attention_of(model: Any, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
-    """The attention weights of a model on a batch.
-
-    Args:
-        model: A model of the library transformers.
-        tokens: (B x N).
-        mask: 1 where there is a token (B x N).
-
-    Returns:
-        By part ('encoder', 'decoder', 'cross'), one tensor per layer (B x heads x N x N): query, key.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> tokens = torch.tensor([[2, 5, 6, 3]])
-        >>> [layer] = attention_of(loaded.model, tokens, torch.ones_like(tokens))["encoder"]
-        >>> tuple(layer.shape), round(float(layer[0, 0, 0].sum()), 5)
-        ((1, 2, 4, 4), 1.0)
-    """
+    """Attention weights by part ('encoder', 'decoder', 'cross'): one tensor per layer, query by key."""
     return outputs_of(model, tokens, mask, states=False)[0]
 
 
@@ -105,28 +63,11 @@ def outputs_of(
 
 
 def _alike(layers: Any, tokens: Int[Tensor, "B N"]) -> bool:
-    """Whether every layer has a vector of the same size for each position."""
     return all(layer is not None and layer.shape == (*tokens.shape, layers[0].shape[-1]) for layer in layers)
 
 
 def shifted_right(tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"], config: Any) -> tuple[Tensor, Tensor]:
-    """What a decoder reads: a start token, then the text without its last token.
-
-    Args:
-        tokens: (B x N).
-        mask: 1 where there is a token (B x N).
-        config: Config of the model; names the start token.
-
-    Returns:
-        Tokens and mask, both (B x N).
-
-    Example:
-        >>> from types import SimpleNamespace
-        >>> config = SimpleNamespace(decoder_start_token_id=9, bos_token_id=None)
-        >>> tokens = torch.tensor([[5, 6, 7]])
-        >>> shifted_right(tokens, torch.ones_like(tokens), config)[0].tolist()
-        [[9, 5, 6]]
-    """
+    """What a decoder reads: a start token, then the text without its last token."""
     start = config.decoder_start_token_id if config.decoder_start_token_id is not None else config.bos_token_id
     first = torch.full_like(tokens[:, :1], 0 if start is None else start)
     return torch.cat([first, tokens[:, :-1]], 1), torch.cat([torch.ones_like(mask[:, :1]), mask[:, :-1]], 1)
@@ -143,30 +84,7 @@ def is_causal(config: Any) -> bool:
 
 @torch.inference_mode()
 def word_vectors(model: Any, token: Int[np.ndarray, " W"], *, layer: bool = False) -> Float[np.ndarray, "W d"]:
-    """Vectors of words, each a single token.
-
-    Args:
-        model: A model of the library transformers.
-        token: Tokens of the words (W).
-        layer: The embedding layer's output for each word alone, with position, type and norm; else rows of the
-            embedding matrix.
-
-    Returns:
-        The vectors (W x d) in float64.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> words = np.array(tokenizer.convert_tokens_to_ids(["frog", "toad"]))
-        >>> vectors = word_vectors(loaded.model, words)
-        >>> matrix = loaded.model.get_input_embeddings().weight.detach().numpy()
-        >>> vectors.shape, bool((vectors == matrix[words]).all())
-        ((2, 8), True)
-    """
+    """Rows of the embedding matrix; or with `layer` the embedding layer's output for each word alone."""
     ids = torch.as_tensor(token, device=model.device)
     if not layer:
         return model.get_input_embeddings().weight[ids].double().cpu().numpy()

@@ -31,39 +31,16 @@ STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECA
 FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 
 
-def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read.
-
-    Args:
-        config: The settings.
-
-    Raises:
-        InputError: One of them is missing or cannot be read.
-
-    Example:
-        >>> from topicscope.language import TopicsConfig
-        >>> check_inputs(TopicsConfig("no-such-file.txt", "no/such/model"))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no such corpus: no-such-file.txt (a file, a folder, a pattern, ...
-    """
-    check_libraries(config)
-    with readable():
-        _check_inputs(config)
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn a folder that may not be entered, or a name that is too long, into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that the optional libraries that a config makes use of are installed.
-
-    Args:
-        config: The settings.
-
-    Raises:
-        InputError: One of them is missing; the message names the extra that installs it.
-
-    Example:
-        >>> print(check_libraries(WordsConfig("some/model", [["frog"], ["mozart"]])))
-        None
-    """
     require(["transformers"], "a language model")
     given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
     if isinstance(config, TextConfig) and not given:
@@ -71,16 +48,10 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
         require([backend], f"the backend {backend}")
 
 
-@contextmanager
-def readable() -> Iterator[None]:
-    """A folder that may not be entered, or a name that is too long, is an InputError."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
-
-
-def _check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
+@readable()
+def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
+    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
+    check_libraries(config)
     if isinstance(config, TextConfig):
         if not config.corpus:
             raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
@@ -126,29 +97,13 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """What to load a model from: a folder (`local`), or a name on the hub with a revision."""
-
     name: str
     local: bool
     revision: str = "main"
 
 
 def model_place(name: str | Path) -> Place:
-    """Where a model is: a folder (of a pretraining run: the model in it), or else the hub if the name can be one there.
-
-    Args:
-        name: Name of a folder or of a model of the hub.
-
-    Returns:
-        The place.
-
-    Raises:
-        InputError: It is a file, or no folder and no possible name of the hub.
-
-    Example:
-        >>> model_place("bert-base-uncased").local
-        False
-    """
+    """Where a model is: a folder (of a pretraining run: the model in it), or the hub if the name can be one there."""
     path = Path(name)
     with readable():
         exists, folder = path.exists(), path.is_dir()
@@ -169,30 +124,7 @@ def model_place(name: str | Path) -> Place:
 
 
 def check_model(name: str | Path) -> Place:
-    """Find a model, and check that a local folder holds one whose weights run no code when they are opened.
-
-    Args:
-        name: Folder or hub id.
-
-    Returns:
-        Its place: `local` says whether it is a folder.
-
-    Raises:
-        InputError: The folder holds no model in safetensors.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     loaded.model.save_pretrained(folder)
-        ...     check_model(folder).local
-        True
-    """
+    """Find a model, and check that a local folder holds one whose weights run no code when they are opened."""
     place = model_place(name)
     if place.local:
         read_model_files(Path(place.name))
@@ -200,7 +132,7 @@ def check_model(name: str | Path) -> Place:
 
 
 def check_tokenizer(name: str | Path) -> Place:
-    """The place of a tokenizer, once it is known that a library can open its files."""
+    """The place of a tokenizer whose files a library can open."""
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
@@ -213,21 +145,7 @@ def check_tokenizer(name: str | Path) -> Place:
 
 
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
-    """Find the snapshots of a training run.
-
-    Args:
-        names: Folders with snapshots in them, model folders, or hub ids with a revision (OWNER/NAME@step1000).
-
-    Returns:
-        Step and model of each snapshot, in order of the steps.
-
-    Raises:
-        InputError: There are fewer than two snapshots, or two of one step.
-
-    Example:
-        >>> find_snapshots(["owner/name@step1000", "owner/name@step10"])
-        [(10, 'owner/name@step10'), (1000, 'owner/name@step1000')]
-    """
+    """Step and model of each snapshot, in order of the steps."""
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     for step, count in Counter(step for step, _ in snapshots).items():
         if count > 1:

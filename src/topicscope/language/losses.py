@@ -22,7 +22,7 @@ from torch import Tensor
 
 from topicscope.ground import InputError, Stream, generator
 from topicscope.language.forward import is_causal, padded, shifted_right
-from topicscope.language.inputs import check_model
+from topicscope.language.inputs import model_place
 from topicscope.language.models import TRIED, LoadedModel, load_weights, refusing
 from topicscope.language.vocabulary import Window, batches, chunks
 
@@ -39,25 +39,12 @@ CLASSES: dict[Objective, str] = {
 
 
 class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
-    """A model cannot predict words: its checkpoint has no output head. The message says why.
-
-    Example:
-        See `predictor_of`.
-    """
+    """A model cannot predict words: its checkpoint has no output head. The message says why."""
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A loaded model with its output head. Another process loads it again.
-
-    Attributes:
-        loaded: The model as it was loaded.
-        model: The same with its output head.
-        objective: What it predicts: masked tokens, the next token, or masked tokens by a decoder.
-
-    Example:
-        See `with_output_head`.
-    """
+    """A loaded model with its output head. Another process loads it again."""
 
     loaded: LoadedModel
     model: Any
@@ -68,17 +55,6 @@ class Predictor:
 
 
 class WindowLosses(NamedTuple):
-    """The losses of one window.
-
-    Attributes:
-        window: The window.
-        positions: Positions whose tokens were predicted, in order (M).
-        losses: Loss at each, in nats (M).
-
-    Example:
-        See `position_losses`.
-    """
-
     window: Window
     positions: Int[np.ndarray, " M"]
     losses: Float[np.ndarray, " M"]
@@ -91,27 +67,7 @@ def objective_of(model: Any) -> Objective:
 
 
 def with_output_head(loaded: LoadedModel) -> Predictor:
-    """The model with the output head of its checkpoint.
-
-    Args:
-        loaded: The model.
-
-    Returns:
-        A predictor of words.
-
-    Raises:
-        NoOutputHead: The checkpoint has none; nothing is made up.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> with_output_head(loaded).objective
-        'masked'
-    """
+    """The model with the output head of its checkpoint; NoOutputHead where it has none."""
     objective = objective_of(loaded.model)
     if loaded.variant != "trained":
         raise NoOutputHead("random weights have no output head")
@@ -123,7 +79,7 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
         if loaded.place is None:
             raise NoOutputHead("this model was given without an output head that predicts words")
         try:
-            model = load_weights(check_model(loaded.place), loaded.name, CLASSES[objective])[0]
+            model = load_weights(model_place(loaded.place), loaded.name, CLASSES[objective])[0]  # checks the files
         except InputError as error:
             said = str(error).removeprefix(f"{loaded.name}: ")
             raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None
@@ -133,24 +89,6 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
 
 
 def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
-    """As `with_output_head`, but the reason is returned, not raised.
-
-    Args:
-        loaded: The model.
-
-    Returns:
-        A predictor of words, or why there is none.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> predictor_of(loaded.random())
-        NoOutputHead('random weights have no output head')
-    """
     try:
         return with_output_head(loaded)
     except NoOutputHead as error:
@@ -181,28 +119,6 @@ def position_losses(
 
     Of decoders all tokens but the first are predicted at once. Of others each round masks a share of the tokens, other
     ones than the rounds before. Special tokens are not predicted. Windows are taken as they are needed.
-
-    Args:
-        predictor: The model with its output head.
-        pieces: Windows of the documents.
-        seed: Seed of the masks, which are the same for all models of a tokenizer.
-        rounds: How often masks are drawn for each window.
-
-    Returns:
-        The losses of each window, in order.
-
-    Example:
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> predictor = with_output_head(loaded)
-        >>> pieces = [Window(0, np.array(tokenizer(texts[0])["input_ids"]), np.arange(1, 5))]
-        >>> [one] = position_losses(predictor, pieces, seed=0, rounds=100)  # until every token was masked once
-        >>> one.positions.tolist(), one.losses.shape
-        ([1, 2, 3, 4], (4,))
     """
     special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
     masked = predictor.objective != "next"
@@ -234,7 +150,7 @@ def position_losses(
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    """The positions that each round masks. `number`: which window of its document it is."""
+    """The positions that each round masks, in the window of this number in its document."""
     candidates = np.flatnonzero(~np.isin(window.tokens, special))
     order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
@@ -243,7 +159,7 @@ def predicted(
 def batch_losses(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> list[Float[np.ndarray, " M"]]:
-    """Minus the log of the probability of each token at the positions of each window."""
+    """Minus the log probability of each token at the positions of each window."""
     if not sum(map(len, positions)):
         return [np.zeros(0) for _ in batch]
     targets = np.concatenate([window.tokens[where] for window, where in zip(batch, positions, strict=True)])
@@ -256,7 +172,7 @@ def batch_losses(
 def predictions(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> Float[Tensor, "M V"]:
-    """What the model says of the tokens at all positions, from what it may see of the text."""
+    """Logits of the tokens at all positions, from what the model may see of the text."""
     model, loaded = predictor.model, predictor.loaded
     tokens, mask = padded(batch, loaded)
     rows = torch.as_tensor(np.repeat(np.arange(len(batch)), [len(where) for where in positions]), device=tokens.device)
@@ -282,7 +198,7 @@ def predictions(
 
 @contextmanager
 def only_at(model: Any, rows: Tensor, columns: Tensor, shape: torch.Size) -> Iterator[None]:
-    """The output matrix is applied to the states at these positions alone: of all, predictions take gigabytes."""
+    """Apply the output matrix to the states at these positions alone: all logits would take gigabytes."""
 
     def chosen(_module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         states = args[0]

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from topicscope.ground import InputError, machine_memory, needed, one_line, size
+from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, size
 from topicscope.language.forward import attention_of
 from topicscope.language.inputs import Place, check_model, check_tokenizer
 from topicscope.language.model_files import read_model_files
@@ -308,12 +308,9 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
         loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
         inputs = torch.as_tensor(tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
         parts = attention_of(model, inputs, torch.ones_like(inputs))
-    if not parts:
-        raise InputError(
-            f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
-        )
-    if loaded.window < inputs.shape[1]:
-        raise InputError(f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words")
+    without = f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
+    short = f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words"
+    refuse((not parts, without), (loaded.window < inputs.shape[1], short))
     return loaded
 
 

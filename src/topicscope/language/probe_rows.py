@@ -1,63 +1,99 @@
-"""The rows of a probe: the effects of a model as in Table 1, its heads, its topics, the co-occurrence control."""
+"""What a probe writes, as data: a class for each kind of row. results.json and the CSV tables have their fields.
+
+An effect, a mean or an interval is None where there is too little to measure. `threshold` (theta) is the share of the
+vocabulary that each topic keeps, None where the topics were given word by word; `variant` is 'trained' or 'random'
+(the same architecture with random weights); layers and heads count from 0.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from topicscope.language.configs import SIGNIFICANT
-from topicscope.language.controls import PairContrast
-from topicscope.measure import Effect, Interval, with_intervals
+import numpy as np
+from jaxtyping import Float, Int
+from pydantic import Field, PlainSerializer, model_serializer, model_validator
+
+from topicscope.ground import adapter_of
+from topicscope.language.configs import FEWEST_SHUFFLES, SIGNIFICANT
+from topicscope.measure import Effect, Interval
+
+Grade = Literal["yes", "unsure", "no", "off"]
+
+
+class Row:
+    """A row of results.json. The parts of the field FLAT stand among the other fields, without a name of their own."""
+
+    FLAT: ClassVar[str] = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(adapter_of(type(self)).dump_python(self, warnings=False))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        row: Self = adapter_of(cls).validate_python(data)
+        return row
+
+    @model_serializer(mode="wrap")
+    def _flattened(self, nested: Any) -> dict[str, Any]:
+        record: dict[str, Any] = {}
+        for name, value in nested(self).items():
+            record |= value if name == self.FLAT else {name: value}
+        return record
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, data: Any) -> Any:
+        if not cls.FLAT or not isinstance(data, dict):
+            return data
+        own = {part.name: data[part.name] for part in fields(cls) if part.name in data}  # type: ignore[arg-type]
+        return own | {cls.FLAT: {name: value for name, value in data.items() if name not in own}}
+
+
+# Table 1: effects by model and threshold, by head, by topic; Table 2: pairs that stand together
+
+
+@dataclass(frozen=True)
+class PairContrast:
+    """Mean over pairs of one topic, and over the pairs of words that stand together most often (Table 2)."""
+
+    same_topic: float | None
+    cooccurring: float | None
+    interval: Interval | None  # of `cooccurring`
+    margin_interval: Interval | None = None  # of how much more the pairs of one topic show; both means are resampled
+    pairs: int = 0  # that stand together
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRow:
-    """Which model was measured, and on which words. `threshold` is None where the topics were given word by word."""
+class MeasuredRow(Row):
+    """Which model was measured, and on which words."""
 
     model: str
-    variant: str  # trained, or random weights
+    variant: str
     threshold: float | None
     topics_per_word: str
     words: int
     topics: int
     embedding: str
-    window: int
+    window: int  # longest input, in tokens
 
     def about(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ABOUT}
-
-
-ABOUT = tuple(MeasuredRow.__dataclass_fields__)
+        return {part.name: getattr(self, part.name) for part in fields(MeasuredRow)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRow(MeasuredRow):
-    """The effects of a model at one threshold. An effect is None where there are too few pairs of words.
+    """The effects of a model at one threshold."""
 
-    Attributes:
-        model: Name of the model.
-        variant: 'trained' or random weights.
-        threshold: Share of the vocabulary that each topic keeps (theta); None where the topics were given word by word.
-        topics_per_word: 'one' or 'many'.
-        words: Number of words.
-        topics: Number of topics.
-        embedding: 'matrix' or 'layer'.
-        window: Longest input, in tokens.
-        embeddings: One effect per measure on word vectors: 'cosine', 'dot', ...
-        attention: That of the encoder where there is one, else of the only part.
-        parts: Attention of every part.
-        topical: Mean over the heads that carry topics at all thresholds.
+    FLAT = "embeddings"
 
-    Example:
-        See `probe_model`.
-    """
-
-    embeddings: dict[str, Effect | None]
-    attention: Effect | None
-    parts: dict[str, Effect | None]
-    topical: Effect | None = None
+    embeddings: dict[str, Effect | None]  # by measure on word vectors: 'cosine', 'dot', ...
+    attention: Effect | None  # of the encoder where there is one, else of the only part
+    topical: Effect | None = None  # mean over the heads that carry topics at all thresholds
+    parts: dict[str, Effect | None]  # attention of every part
 
     @property
     def cosine(self) -> Effect | None:
@@ -73,36 +109,12 @@ class ProbeRow(MeasuredRow):
         attention = {"attention": self.attention, "topical": self.topical}
         return {"cosine": self.cosine, "dot": self.dot} | attention | self.embeddings
 
-    def as_dict(self) -> dict[str, Any]:
-        whole = {**self.embeddings, "attention": self.attention, "topical": self.topical}
-        return self.about() | _dicts(whole) | {"parts": _dicts(self.parts)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        effects = _effects({name: data[name] for name in data if name not in (*ABOUT, "parts")})
-        attention, topical = effects.pop("attention"), effects.pop("topical")
-        about = {name: data[name] for name in ABOUT}
-        return cls(**about, embeddings=effects, attention=attention, parts=_effects(data["parts"]), topical=topical)
-
 
 @dataclass(frozen=True, kw_only=True)
-class HeadRow:
-    """One head of the trained model.
+class HeadRow(Row):
+    """One head of the trained model."""
 
-    Attributes:
-        model: Name of the model.
-        threshold: Share of the vocabulary that each topic keeps (theta).
-        topics_per_word: 'one' or 'many'.
-        part: Part of the model.
-        layer: From 0.
-        head: From 0.
-        effect: Same topic against different topic.
-        corrected_p: Chance of as large a difference in any head. None: no shuffles, or not judged (see `remark`).
-        remark: Why it was not judged.
-
-    Example:
-        See `probe_model`.
-    """
+    FLAT = "effect"
 
     model: str
     threshold: float | None
@@ -110,41 +122,14 @@ class HeadRow:
     part: str
     layer: int
     head: int
-    effect: Effect
-    corrected_p: float | None = None
-    remark: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in HEAD} | self.effect.as_dict(controls=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{name: data[name] for name in HEAD}, effect=Effect.from_dict(data))
-
-
-HEAD = tuple(name for name in HeadRow.__dataclass_fields__ if name != "effect")
+    corrected_p: float | None = None  # chance of as large a difference in any head; None: not judged
+    remark: str = ""  # why it was not judged
+    effect: Annotated[Effect, PlainSerializer(lambda effect: effect.as_dict(controls=False))]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicRow:
-    """One topic of the trained model.
-
-    Attributes:
-        model: Name of the model.
-        threshold: Share of the vocabulary that each topic keeps (theta).
-        topics_per_word: 'one' or 'many'.
-        topic: Its number.
-        name: Its name.
-        words: Number of its words.
-        cosine: Mean cosine of two of its words.
-        nearest: The nearest other topic.
-        nearest_cosine: Mean cosine with it.
-        farthest: The farthest other topic.
-        farthest_cosine: Mean cosine with it.
-
-    Example:
-        See `probe_model`.
-    """
+class TopicRow(Row):
+    """One topic of the trained model: the mean cosine of two of its words, and of its words with other topics."""
 
     model: str
     threshold: float | None
@@ -161,42 +146,14 @@ class TopicRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CooccurrenceRow(MeasuredRow):
-    """Table 2: pairs of one topic against as many pairs that stand together most often.
-
-    Attributes:
-        model: Name of the model.
-        variant: 'trained' or random weights.
-        threshold: Share of the vocabulary that each topic keeps (theta).
-        topics_per_word: 'one' or 'many'.
-        words: Number of words.
-        topics: Number of topics.
-        embedding: 'matrix' or 'layer'.
-        window: Longest input, in tokens.
-        pairs: Number of pairs.
-        of_one_topic: How many of the pairs that stand together have both words in one topic; None: an older probe.
-        cosine: Cosines of both kinds of pairs.
-        attention: Attention of both kinds of pairs.
-        topical: The same in the heads that carry topics.
-        commonest: The first pairs of words, the commonest first.
-
-    Example:
-        See `probe_model`.
-    """
+    """Table 2: pairs of one topic against as many pairs that stand together most often."""
 
     pairs: int
     cosine: PairContrast
     attention: PairContrast
-    topical: PairContrast | None = None
-    commonest: list[list[str]] = field(default_factory=list)
-    of_one_topic: int | None = None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        contrasts = {
-            name: None if data[name] is None else PairContrast(**with_intervals(data[name]))
-            for name in ("cosine", "attention", "topical")
-        }
-        return cls(**{**data, **contrasts})
+    topical: PairContrast | None = None  # attention in the heads that carry topics
+    commonest: list[list[str]] = field(default_factory=list)  # the first pairs of words
+    of_one_topic: int | None = None  # pairs that stand together with both words in one topic; None: an older probe
 
 
 def topical_heads(heads: Sequence[HeadRow], part: str) -> list[HeadRow]:
@@ -218,60 +175,393 @@ def place(head: HeadRow) -> tuple[str, int, int]:
     return head.part, head.layer, head.head
 
 
-def _dicts(effects: Mapping[str, Effect | None]) -> dict[str, dict[str, Any] | None]:
-    return {name: None if effect is None else effect.as_dict() for name, effect in effects.items()}
-
-
-def _effects(data: Mapping[str, Any]) -> dict[str, Effect | None]:
-    return {name: None if effect is None else Effect.from_dict(effect) for name, effect in data.items()}
-
-
 def short(model: str) -> str:
-    """The last part of a model's name.
-
-    Args:
-        model: Folder or hub id.
-
-    Returns:
-        The short name.
-
-    Example:
-        >>> short("google-bert/bert-base-uncased"), short("runs/model/")
-        ('bert-base-uncased', 'model')
-    """
+    """The last part of a model's name."""
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
 def interval_text(interval: Interval | None) -> str:
-    """An interval, for tables.
-
-    Args:
-        interval: Its ends, or None.
-
-    Returns:
-        The text.
-
-    Example:
-        >>> interval_text((0.12345, 2.0)), interval_text(None)
-        ('[0.1235, 2]', '-')
-    """
     return "-" if interval is None else f"[{interval[0]:.4g}, {interval[1]:.4g}]"
 
 
 def ratio_text(effect: Effect | None) -> str:
-    """The ratio of an effect with its interval, for tables; 'undefined' where its denominator may be zero.
-
-    Args:
-        effect: The effect, or None.
-
-    Returns:
-        The text.
-
-    Example:
-        >>> twice = Effect(same=0.2, different=0.1, difference=0.1, ratio=2.0, interval=None, ratio_interval=(1.5, 2.5))
-        >>> ratio_text(twice), ratio_text(Effect(same=0.2, different=0.0, difference=0.2, ratio=None, interval=None))
-        ('2 [1.5, 2.5]', 'undefined')
-    """
+    """The ratio of an effect with its interval; 'undefined' where its denominator may be zero."""
     if effect is None:
         return "-"
     return "undefined" if effect.ratio is None else f"{effect.ratio:.4g} {interval_text(effect.ratio_interval)}"
+
+
+# Without the topical heads: the rise of the loss
+
+DRAWS = FEWEST_SHUFFLES  # sets of random heads: the topical one is the largest in 5% of models by chance
+LENGTH = 128  # tokens at the start of each predicted document
+PASSES = 21  # over these documents: where there are fewer draws, more words are masked
+
+
+def ablated_documents(documents: int) -> int:
+    """How many of the documents are predicted: a fifth of them, but at least 50 and at most 1,000."""
+    return min(documents, max(50, min(documents // 5, 1000)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblationRow(Row):
+    """Rise of the mean loss (nats) at one kind of position where heads put out their mean. None: not measured."""
+
+    model: str
+    heads: int  # topical heads, and heads of each random draw
+    draws: int
+    at: str  # 'topic words' or 'other words'
+    positions: int = 0
+    documents: int = 0
+    loss: float | None = None  # of the whole model
+    topical_rise: float | None = None
+    topical_interval: Interval | None = None
+    random_rise: float | None = None  # mean over the draws
+    random_interval: Interval | None = None  # of one draw
+    difference: float | None = None
+    interval: Interval | None = None  # of the difference from one draw
+    mean_interval: Interval | None = None  # of the difference from the mean over draws
+    answer: Grade = "off"
+    why: str = ""
+    remark: str = ""  # how heads were drawn
+    which: str = ""  # the topical heads, as layer.head
+
+
+# Hidden states, layer by layer: cosines by topic, topics of documents, labels of documents
+
+TREATMENTS = ("raw", "centred", "all_but_top")  # as they are; less the mean state; less the main directions too
+HALVES = 2  # of the documents, whose states are compared with each other
+SPOTS = 4  # places of a document whose single states are kept: after a quarter of the words of its first window, ...
+MOST_WORDS, WORD_BYTES = 2000, 2**29  # of the sums by word
+MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
+
+
+@dataclass(frozen=True)
+class CooccurringMean:
+    """Mean cosine of the states of words that stand together most often."""
+
+    mean: float
+    interval: Interval | None
+    pairs: int
+    margin_interval: Interval | None = None  # of the mean of pairs of one topic minus this mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureScore:
+    """R^2 of a linear (ridge) map from states to the topic mixture of the document, cross-validated over documents."""
+
+    mixture_r2: float | None = None  # from the mean state
+    mixture_interval: Interval | None = None
+    bag_of_words_r2: float | None = None
+    bag_of_words_interval: Interval | None = None
+    half_document_r2: float | None = None  # of the mixture of half of the words, as it is
+    half_document_interval: Interval | None = None
+    shuffled_r2: float | None = None  # mean where mixtures are shuffled among documents
+    documents: int = 0
+    by_position: dict[str, float | None] = field(default_factory=dict)  # from a single state: '1/4' of the words, ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateRow(Row):
+    """One layer of one part of a model at one threshold. Layer 0 is the embedding layer's output.
+
+    Effects are of the cosine of states of two different words in different documents, mean over pairs of words, by
+    treatment. `words` are those that both halves of the documents have.
+    """
+
+    model: str
+    variant: str
+    threshold: float | None
+    topics_per_word: str
+    part: str
+    layer: int
+    words: int
+    effects: dict[str, Effect | None]
+    cooccurring: dict[str, CooccurringMean]  # by treatment
+    mixture: MixtureScore | None  # the same at every threshold; None where there are too few documents
+
+    @property
+    def raw(self) -> Effect | None:
+        return self.effects["raw"]
+
+    @model_serializer(mode="wrap")
+    def _flattened(self, nested: Any) -> dict[str, Any]:
+        """The raw effect and the mixture stand beside the layer, the other treatments below their names."""
+        record = nested(self)
+        mixture = record.pop("mixture") or adapter_of(MixtureScore).dump_python(MixtureScore())
+        cooccurring, effects = record.pop("cooccurring"), record.pop("effects")
+        for effect in filter(None, effects.values()):
+            del effect["same_word"]
+        return record | (effects.pop("raw") or NO_EFFECT) | effects | {"cooccurring": cooccurring} | mixture
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "effects" in data:
+            return data
+        effects = {"raw": None if data["same"] is None else data} | {name: data[name] for name in TREATMENTS[1:]}
+        return data | {"effects": effects, "mixture": data if data["documents"] else None}
+
+
+NO_EFFECT = {
+    name: None
+    for name in Effect(same=0.0, different=0.0, difference=0.0, ratio=None, interval=None).as_dict()
+    if name != "same_word"
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelRow(Row):
+    """The label of a document from its mean state in one layer, by ridge regression, in documents held out of the fit.
+
+    `chosen_*` are of the model as a whole: every fold takes the layer that does best on the other folds. So they are
+    fair where the largest accuracy of all layers is not.
+    """
+
+    model: str
+    variant: str
+    part: str
+    layer: int
+    documents: int
+    classes: int
+    accuracy: float
+    interval: Interval | None
+    macro_f1: float
+    macro_f1_interval: Interval | None
+    majority: float  # share of the most common label
+    bag_of_words: float  # accuracy of the same classifier on log word counts
+    bag_of_words_interval: Interval | None
+    bag_of_words_macro_f1: float
+    chosen_accuracy: float
+    chosen_interval: Interval | None
+    chosen_macro_f1: float
+    chosen_folds: int  # that took this layer
+
+
+# The verdict: three answers, each with four controls
+
+CONTROL_NAMES = {
+    "chance": "chance",
+    "frequency": "word frequency",
+    "cooccurrence": "co-occurrence",
+    "fresh_weights": "fresh weights",
+}
+CONTROLS = tuple(CONTROL_NAMES)
+PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention": "attention"}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a control says, the number that decides, and why: in words, and as a short code that is not stored."""
+
+    answer: Grade
+    why: str = ""
+    number: float | None = None
+    interval: Interval | None = None
+    code: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow(Row):
+    """What a control says at one threshold, with the words and the pairs (of words or positions) that it saw."""
+
+    FLAT = "check"
+
+    control: str
+    threshold: float | None
+    topics_per_word: str
+    words: int
+    pairs: float | None
+    check: Check
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Row):
+    """One of the three answers on a model: the grades of the four controls, a sentence, and all checks."""
+
+    answer: Grade
+    controls: dict[str, Grade]
+    sentence: str
+    checks: list[CheckRow] = field(default_factory=list)
+
+    @property
+    def reading(self) -> str:
+        """The controls read together, in a few words."""
+        by_grade = {grade: listed(self.controls, grade) for grade in ("yes", "no", "unsure", "off")}
+        if self.controls.get("chance") == "no":
+            return "no effect beyond chance"
+        if self.controls.get("chance") != "yes":
+            return "not known to be more than chance"
+        real = f"a real effect (beyond {by_grade['yes']})"
+        if by_grade["no"]:
+            return f"{real} that cannot be told from {by_grade['no']}"
+        undecided = " and ".join(filter(None, (by_grade["unsure"], by_grade["off"])))
+        return f"{real}; open: {undecided}" if undecided else real
+
+
+def listed(controls: Mapping[str, Grade], grade: str) -> str:
+    """The controls of this grade, in words."""
+    names = [CONTROL_NAMES[control] for control, answer in controls.items() if answer == grade]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelVerdict(Row):
+    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?"""
+
+    model: str
+    embeddings: Answer
+    states: Answer
+    attention: Answer
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        return {where: getattr(self, where) for where in PLACE_NAMES}
+
+    @property
+    def sentences(self) -> list[str]:
+        """One for each answer, the model's name first."""
+        return [f"{short(self.model)}: {answer.sentence}" for answer in self.answers.values() if answer.checks]
+
+    @property
+    def reading(self) -> str:
+        """All answers read together; places of which the same holds are named together."""
+        places: dict[str, list[str]] = {}
+        for where, answer in self.answers.items():
+            if answer.checks:
+                places.setdefault(answer.reading, []).append(PLACE_NAMES[where])
+        said = "; ".join(f"{', '.join(names)}: {reading}" for reading, names in places.items())
+        return f"{short(self.model)}, read together: {said}."
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """A row for each check."""
+        for where, answer in self.answers.items():
+            for row in answer.checks:
+                yield {"model": self.model, "where": where} | row.as_dict()
+
+
+# Documents: a row for each, and some of them to look at, with their words, topics and attention
+
+MAIN_TOPICS = 3  # of a document that its row names
+LEVELS = 255  # of a stored weight
+LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document whose loss is taken, and documents
+
+
+@dataclass(frozen=True)
+class TopicShare:
+    """A topic of a document, with its share of the document's topic mixture."""
+
+    topic: int
+    name: str
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentRow(Row):
+    """One document as the trained model reads it.
+
+    Attention is debiased (.01 without preference) and averaged over all heads of `part`, at `threshold`.
+    """
+
+    model: str
+    document: int  # number in the sample, from 0
+    place: int | None  # number in the corpus, from 1; None where the caller gave the texts
+    words: int  # of the whole text, between spaces
+    tokens: int  # that the model read, without special tokens
+    topic_words: int  # places of words of topics among them
+    topics: list[TopicShare]  # the largest ones; empty where it has no word of a topic
+    threshold: float | None
+    part: str
+    same: float | None
+    different: float | None
+    contrast: float | None
+    same_pairs: int
+    different_pairs: int
+    loss: float | None = None  # mean over predicted tokens, in nats; None where the model has no output head
+
+    @property
+    def named(self) -> str:
+        """By its number in the corpus where it has one, else in the sample."""
+        return str(self.document) if self.place is None else f"{self.place} of the corpus"
+
+    def columns(self) -> dict[str, Any]:
+        """For a table: each of the main topics has columns of its own."""
+        row = {name: value for name, value in vars(self).items() if name != "topics"}
+        for number in range(MAIN_TOPICS):
+            topic = self.topics[number] if number < len(self.topics) else None
+            row |= {f"topic_{number + 1}": topic and topic.name, f"share_{number + 1}": topic and topic.share}
+        return row
+
+
+class Piece(NamedTuple):
+    """A word, a mark or a special token of a text; `topic` is its place in `ShownDocument.topics`."""
+
+    before: str  # what stands between it and the piece before: a space, or nothing
+    text: str
+    topic: int | None = None
+
+
+@dataclass(frozen=True)
+class ShownTopic:
+    """A topic in the legend of a shown document, with a few of its most frequent words."""
+
+    name: str
+    words: list[str]
+
+
+@dataclass(frozen=True)
+class ShownHead:
+    """Attention of one head, or the mean over a layer (`head` None): from each piece to those that it attends most.
+
+    `links` are two tables in base64, each with one row per piece and `ShownDocument.keys` columns: the pieces that it
+    attends (two bytes each, the low one first), then the weights w (one byte: 255 times the square root).
+    """
+
+    layer: int
+    head: int | None
+    topical: bool
+    links: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownDocument(Row):
+    """A document to look at: as much of it as the model reads at once."""
+
+    model: str
+    document: int
+    why: str  # it was chosen
+    pieces: list[Piece]
+    topics: list[ShownTopic]
+    part: str
+    keys: int  # pieces kept for each piece: those with the largest weights
+    heads: list[ShownHead]
+    all_heads: int  # of the part
+    cut: bool  # whether the text goes on
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if any(piece.topic is not None and not 0 <= piece.topic < len(self.topics) for piece in self.pieces):
+            raise ValueError("a piece has a topic that the document has not")
+        for head in self.heads:
+            decoded_links(head.links, len(self.pieces), self.keys)
+        return self
+
+
+def encoded_links(weights: Float[np.ndarray, "U U"], keys: int) -> str:
+    """See `ShownHead`. Of equal weights the first come first."""
+    order = np.argsort(-weights, 1, kind="stable")[:, :keys]
+    largest = np.take_along_axis(weights, order, 1)
+    levels = np.rint(LEVELS * np.sqrt(np.clip(largest, 0, 1)))
+    return base64.b64encode(order.astype("<u2").tobytes() + levels.astype(np.uint8).tobytes()).decode()
+
+
+def decoded_links(links: str, pieces: int, keys: int) -> tuple[Int[np.ndarray, "U k"], Float[np.ndarray, "U k"]]:
+    """Numbers of pieces and weights; ValueError where they are not those of so many pieces."""
+    data = base64.b64decode(links, validate=True)
+    if not 0 < keys <= pieces or len(data) != 3 * pieces * keys:
+        raise ValueError(f"links of {len(data)} bytes do not fit {pieces} pieces")
+    order = np.frombuffer(data[: 2 * pieces * keys], "<u2").reshape(pieces, keys).astype(np.int64)
+    if order.max() >= pieces:
+        raise ValueError("a link leads to a piece that is not there")
+    levels = np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys)
+    return order, (levels / LEVELS) ** 2

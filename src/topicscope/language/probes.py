@@ -1,16 +1,14 @@
-"""What a probe measures, as data: rows as in Table 1, the heads, the co-occurrence control (Table 2), and the topics.
+"""The result of `probe`: typed rows, the verdicts made of them, tables, sentences, and its folder.
 
-And the verdicts: does a model encode topics, and does that survive the controls?
-
-result.verdicts[0].attention.answer, result.rows[0].attention.ratio, result.heads[0].corrected_p, result.summary()
+probe.verdicts[0].attention.answer, probe.rows[0].attention.ratio, probe.heads[0].corrected_p, probe.summary()
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,6 +16,7 @@ from topicscope.ground import (
     Folder,
     Kind,
     Result,
+    adapter_of,
     arrow_table,
     folders,
     load_settings,
@@ -26,15 +25,24 @@ from topicscope.ground import (
     write_csv,
     write_json,
 )
-from topicscope.language.ablation_rows import AblationRow, ablation_sentences
-from topicscope.language.answers import ModelVerdict
 from topicscope.language.configs import Measurement, ProbeConfig
-from topicscope.language.document_rows import DocumentRow, ShownDocument
-from topicscope.language.head_order import heads_sentence, topical_places
-from topicscope.language.label_rows import LabelRow, label_answer, label_sentences
-from topicscope.language.probe_rows import CooccurrenceRow, HeadRow, ProbeRow, TopicRow, place, short
-from topicscope.language.state_rows import StateRow
-from topicscope.measure import columns
+from topicscope.language.probe_rows import (
+    AblationRow,
+    CooccurrenceRow,
+    DocumentRow,
+    HeadRow,
+    LabelRow,
+    ModelVerdict,
+    ProbeRow,
+    ShownDocument,
+    StateRow,
+    TopicRow,
+    interval_text,
+    place,
+    short,
+    topical_heads,
+)
+from topicscope.measure import FOLDS, Interval, columns
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,6 +50,19 @@ if TYPE_CHECKING:
 MANY_SHUFFLES = 99  # with which p can be as small as .01
 SHOWN, PARQUET = "shown.json", "documents.parquet"
 PROBE = Kind("probe", 5, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
+
+# the lists of a probe, in the order of results.json
+ROWS: dict[str, type] = {
+    "rows": ProbeRow,
+    "heads": HeadRow,
+    "cooccurrence": CooccurrenceRow,
+    "topics": TopicRow,
+    "states": StateRow,
+    "ablation": AblationRow,
+    "labels": LabelRow,
+    "verdicts": ModelVerdict,
+    "documents": DocumentRow,
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,24 +103,23 @@ class Probe(Result):
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
-        lists = {name: [row for one in probes for row in getattr(one, name)] for name in (*LISTS, "shown")}
+        lists = {name: [row for one in probes for row in getattr(one, name)] for name in (*ROWS, "shown")}
         return cls(**lists, notes=notes, config=config)
 
     @property
     def models(self) -> dict[str, str]:
-        """By name: the models of the probe, and how tables call them."""
+        """The names of the models, with their short names."""
         return {row.model: short(row.model) for row in self.rows}
 
     def of_model(self, model: str) -> Self:
-        """The part of one model, without the notes that begin with the names of others."""
-        names = (*LISTS, "shown")
+        """The part of one model, without notes that begin with the names of others."""
+        names = (*ROWS, "shown")
         lists: dict[str, Any] = {name: [row for row in getattr(self, name) if row.model == model] for name in names}
         others = set(self.models.values()) - {short(model)}
         notes = [note for note in self.notes if not others.issuperset(note.partition(": ")[0].split(", "))]
         return replace(self, **lists, notes=notes)
 
     def summary(self) -> list[str]:
-        """Of each model three answers, whether it uses its topical heads, how well states tell labels; the notes."""
         answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
         answers += [verdict.reading for verdict in self.verdicts if any(one.checks for one in verdict.answers.values())]
         answers += filter(None, map(self._standing_out, self.models))
@@ -111,120 +131,203 @@ class Probe(Result):
         return heads_sentence([head for head in self.heads if head.model == model], next(iter(parts), ""))
 
     def _smallest_p(self) -> list[str]:
-        """Said where shuffles are so few that p looks like a close call."""
+        """A note if shuffles are so few that p looks like a close call."""
         shuffles = self.config.attention_shuffles
         if not 0 < shuffles < MANY_SHUFFLES:
             return []
         return [f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."]
 
+    def as_dict(self) -> dict[str, Any]:
+        return self._results(self._stored())
+
+    def _results(self, stored: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+        return stored | {"labels": label_answer(self.labels, stored["labels"]), "notes": self.notes}
+
+    def _stored(self) -> dict[str, list[dict[str, Any]]]:
+        """Every list as results.json has it; labels stand there below an answer."""
+        return {
+            name: adapter_of(list[kind]).dump_python(getattr(self, name), warnings=False)  # type: ignore[valid-type]
+            for name, kind in ROWS.items()
+        }
+
     def records(self) -> dict[str, list[dict[str, Any]]]:
         """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
+        return self._tables(self._stored())
+
+    def _tables(self, stored: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
         effects = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
             for measure, effect in row.effects.items()
             if effect is not None
         ]
-        others = {name: [columns(record) for record in self.as_dict()[name]] for name in FLAT}
-        for row in others["cooccurrence"]:
+        others = ("heads", "cooccurrence", "topics", "states", "ablation", "labels")
+        tables = {"effects": effects} | {name: [columns(record) for record in stored[name]] for name in others}
+        for row in tables["cooccurrence"]:
             row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
         models = {head.model for head in self.heads}
         topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in models}
-        for record, head in zip(others["heads"], self.heads, strict=True):
+        for record, head in zip(tables["heads"], self.heads, strict=True):
             record["topical"] = place(head) in topical[head.model]
-        checks = [columns(record) for verdict in self.verdicts for record in verdict.records()]
-        documents = [row.columns() for row in self.documents]
-        labels = [columns(row.as_dict()) for row in self.labels]
-        tables = {"effects": effects} | others | {"labels": labels, "checks": checks, "documents": documents}
+        tables["checks"] = [columns(record) for verdict in self.verdicts for record in verdict.records()]
+        tables["documents"] = [row.columns() for row in self.documents]
         return {name: table for name, table in tables.items() if table}
 
     def table(self) -> pyarrow.Table:
         """One row per model, threshold and measure; `records` has the other tables."""
         return arrow_table(self.records()["effects"])
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "rows": [row.as_dict() for row in self.rows],
-            "heads": [row.as_dict() for row in self.heads],
-            "cooccurrence": [asdict(row) for row in self.cooccurrence],
-            "topics": [asdict(row) for row in self.topics],
-            "states": [row.as_dict() for row in self.states],
-            "ablation": [row.as_dict() for row in self.ablation],
-            "labels": label_answer(self.labels),
-            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
-            "documents": [asdict(row) for row in self.documents],
-            "notes": self.notes,
-        }
-
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: Sequence[ShownDocument] = ()) -> Self:
-        return cls(
-            [ProbeRow.from_dict(row) for row in data["rows"]],
-            [HeadRow.from_dict(row) for row in data["heads"]],
-            [CooccurrenceRow.from_dict(row) for row in data["cooccurrence"]],
-            [TopicRow(**row) for row in data["topics"]],
-            data["notes"],
-            config,
-            [ModelVerdict.from_dict(verdict) for verdict in data["verdicts"]],
-            [StateRow.from_dict(row) for row in data["states"]],
-            [AblationRow.from_dict(row) for row in data["ablation"]],
-            [LabelRow.from_dict(row) for row in data["labels"].get("rows", ())],
-            [DocumentRow.from_dict(row) for row in data["documents"]],
-            list(shown),
-        )
+    def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: Any = ()) -> Self:
+        stored = {**data, "labels": data["labels"].get("rows", [])}
+        lists = {
+            name: adapter_of(list[kind]).validate_python(stored[name])  # type: ignore[valid-type]
+            for name, kind in ROWS.items()
+        }
+        documents = adapter_of(list[ShownDocument]).validate_python(shown)
+        return cls(**lists, notes=data["notes"], config=config, shown=documents)
 
     def write(self, folder: Folder) -> None:
-        for name, records in self.records().items():
+        stored = self._stored()
+        tables = self._tables(stored)
+        for name, records in tables.items():
             write_csv(folder.file(f"{name}.csv"), records)
         if self.documents:
-            write_parquet(folder.file(PARQUET), arrow_table([row.columns() for row in self.documents]))
+            import pyarrow.parquet
+
+            stream = io.BytesIO()
+            pyarrow.parquet.write_table(arrow_table(tables["documents"]), stream)
+            write(folder.file(PARQUET), stream.getvalue())
         write_json(folder.file(SHOWN), [document.as_dict() for document in self.shown])
-        folder.finish(self.as_dict())
+        folder.finish(self._results(stored))
 
     def _about(self) -> str:
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
-FLAT = ("heads", "cooccurrence", "topics", "states", "ablation")
-LISTS = ("rows", *FLAT, "labels", "verdicts", "documents")
-
-
 def read_probe(path: str | os.PathLike[str]) -> Probe:
-    """Read the probe of a finished folder.
+    def parse(data: Any) -> Probe:
+        config = ProbeConfig.of(load_settings(Path(path) / folders.CONFIG))
+        return Probe.from_dict(data, config, folders.read_json(Path(path) / SHOWN))
 
-    Args:
-        path: The folder.
-
-    Returns:
-        The probe.
-
-    Raises:
-        InputError: The folder holds no finished probe, or is damaged.
-
-    Example:
-        >>> read_probe("no/such/folder")
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: no/such/folder is not a folder that topicscope wrote (no about.json)
-    """
-    settings = Path(path) / folders.CONFIG
-    return read_finished(
-        path,
-        PROBE,
-        lambda data: Probe.from_dict(
-            data, ProbeConfig.of(load_settings(settings)), read_shown(folders.read_json(Path(path) / SHOWN))
-        ),
-    )
+    return read_finished(path, PROBE, parse)
 
 
-def read_shown(stored: Any) -> list[ShownDocument]:
-    if not isinstance(stored, list):
-        raise ValueError(f"{SHOWN}: expected a list of documents")
-    return [ShownDocument.from_dict(document) for document in stored]
+# Sentences of the summary
 
 
-def write_parquet(path: Path, table: pyarrow.Table) -> None:
-    import pyarrow.parquet
+def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
+    """Heads at the first threshold, those that stand out first; and whether each stands out at every threshold."""
+    first = [
+        one for one in heads if (one.threshold, one.topics_per_word) == (heads[0].threshold, heads[0].topics_per_word)
+    ]
+    topical = topical_places(heads)
+    return [(head, place(head) in topical) for head in sorted(first, key=by_p)]
 
-    stream = io.BytesIO()
-    pyarrow.parquet.write_table(table, stream)
-    write(path, stream.getvalue())
+
+def topical_places(heads: Sequence[HeadRow]) -> set[tuple[str, int, int]]:
+    return {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
+
+
+def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
+    """Which heads of one model's part stand out; '' if none was compared with chance."""
+    judged = [head for head in heads if head.part == part and head.corrected_p is not None]
+    if not judged:
+        return ""
+    count = len({place(head) for head in heads if head.part == part})
+    names = ", ".join(f"{head.layer}.{head.head}" for head in sorted(topical_heads(heads, part), key=by_p))
+    if not names:
+        return f"{short(heads[0].model)}: no head stands out from chance (of {count})."
+    return f"{short(heads[0].model)}: heads that stand out from chance: {names} (of {count}, as layer.head). {ASKS}"
+
+
+ASKS = "The answer on attention asks for more: a size that matters, and all four controls."
+
+
+def by_p(head: HeadRow) -> tuple[bool, float, float]:
+    """Judged heads first, then the smallest p, then the largest difference."""
+    return bool(head.remark), 2.0 if head.corrected_p is None else head.corrected_p, -head.effect.difference
+
+
+def ablation_sentences(rows: Sequence[AblationRow]) -> Iterator[str]:
+    """One for each model: the answer at topic words, with the rise at other words beside it."""
+    for model in dict.fromkeys(row.model for row in rows):
+        at = {row.at: row for row in rows if row.model == model}
+        row, other = at["topic words"], at["other words"]
+        name = f"{short(model)}: use of topical heads: {row.answer}."
+        if row.topical_rise is None:
+            yield f"{name} {row.why[:1].upper()}{row.why[1:]}."
+            continue
+        heads = f"{'the topical head' if row.heads == 1 else f'{row.heads} topical heads'} ({row.which} as layer.head)"
+        beside = "" if other.topical_rise is None else f" At other words: {rises_text(other)}."
+        why = f" Reason: {row.why}." if row.why else " They matter more than random heads."
+        yield (
+            f"{name} Rise of the loss at topic words ({row.loss:.3g} nats, {row.positions} words in {row.documents} "
+            f"documents) without {heads}, and without as many random ones of the same layers ({sets_text(row.draws)}): "
+            f"{rises_text(row)}.{beside}{why}{f' Note: {row.remark}.' if row.remark else ''}"
+        )
+
+
+def sets_text(count: int) -> str:
+    return "1 set" if count == 1 else f"{count} sets"
+
+
+def rises_text(row: AblationRow) -> str:
+    topical = f"{row.topical_rise:.2g} {interval_text(row.topical_interval)}"
+    return f"{topical} and {row.random_rise:.2g} {interval_text(row.random_interval)}"
+
+
+def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, Any]]) -> dict[str, Any]:
+    """The answer for the first model, with the layer that most folds choose; and all `rows` as they are stored."""
+    mine = [row for row in rows if (row.model, row.variant) == (rows[0].model, "trained")]
+    if not mine:
+        return {}
+    first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
+    return {
+        "model": first.model,
+        "part": most.part,
+        "layer": most.layer,
+        "accuracy": first.chosen_accuracy,
+        "interval": first.chosen_interval,
+        "macro_f1": first.chosen_macro_f1,
+        "majority": first.majority,
+        "bag_of_words": first.bag_of_words,
+        "rows": stored,
+    }
+
+
+def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
+    """One for each model: the accuracy with the layer chosen inside the folds, beside what it is compared with."""
+    sentences = []
+    for model in dict.fromkeys(row.model for row in rows):
+        mine = [row for row in rows if (row.model, row.variant) == (model, "trained")]
+        fresh = [row for row in rows if (row.model, row.variant) == (model, "random")]
+        if not mine:
+            continue
+        first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
+        untrained = (
+            f"; fresh weights {accuracy_text(fresh[0].chosen_accuracy, fresh[0].chosen_interval)}" if fresh else ""
+        )
+        sentences.append(
+            f"{short(model)}, labels from hidden states: accuracy "
+            f"{accuracy_text(first.chosen_accuracy, first.chosen_interval)}, macro F1 {first.chosen_macro_f1:.2f}; "
+            f"bag of words {accuracy_text(first.bag_of_words, first.bag_of_words_interval)}; "
+            f"most common label {first.majority:.2f}{untrained} ({first.classes} labels, {first.documents} documents; "
+            f"the layer is chosen on the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
+            f"{FOLDS}). {what_it_shows(first, fresh[0] if fresh else None)}"
+        )
+    return sentences
+
+
+def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
+    """Whether the interval lies above everything that states are compared with."""
+    compared = {"the most common label": ours.majority, "words alone": ours.bag_of_words}
+    if fresh is not None:
+        compared["fresh weights"] = fresh.chosen_accuracy
+    low = -1.0 if ours.chosen_interval is None else ours.chosen_interval[0]
+    below = [name for name, accuracy in compared.items() if low <= accuracy]
+    return f"Not clearly more than {' or '.join(below)}." if below else f"More than {' and '.join(compared)}."
+
+
+def accuracy_text(accuracy: float, interval: Interval | None) -> str:
+    return f"{accuracy:.2f} " + ("-" if interval is None else f"[{interval[0]:.2f}, {interval[1]:.2f}]")

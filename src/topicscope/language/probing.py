@@ -11,47 +11,182 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float, Int
 
-from topicscope.ground import Engine, InputError, Progress, refuse, repeatable, serial, watched
+from topicscope.ground import (
+    Engine,
+    InputError,
+    Progress,
+    Stream,
+    generator,
+    refuse,
+    repeatable,
+    serial,
+    silent,
+    watched,
+)
 from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, LabelWords, assignments_of, load_topics
 from topicscope.language.attention import (
+    DocumentSums,
+    PairRelation,
     Parts,
+    PartTally,
+    TopicRelation,
     attention_effect,
+    head_rows,
+    matched_attention,
     tally_attention,
 )
-from topicscope.language.configs import Measurement
-from topicscope.language.cooccurrence import cooccurrence_row, counted_pairs, pair_relations
-from topicscope.language.documents import (
-    DocumentSums,
-    DocumentTopics,
-    document_losses,
-    document_rows,
-    large_text_note,
-    most_words,
-    originals,
-)
+from topicscope.language.configs import Measurement, ModelPass
+from topicscope.language.documents import chosen_documents, document_losses, document_rows, most_words, shown_documents
 from topicscope.language.forward import word_vectors
-from topicscope.language.heads import head_rows
 from topicscope.language.losses import predictor_of
-from topicscope.language.models import LoadedModel
-from topicscope.language.probe_rows import ProbeRow, TopicRow, place, topical_heads
+from topicscope.language.models import LoadedModel, load_model
+from topicscope.language.probe_rows import CooccurrenceRow, PairContrast, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
-from topicscope.language.relations import PairRelation, TopicRelation
-from topicscope.language.shown import chosen_documents, shown_documents
-from topicscope.language.state_probing import StateProbe
+from topicscope.language.state_probing import StateProbe, large_text_note, mixture_of, originals
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import verdict_of
-from topicscope.language.vocabulary import Vocabulary, Window, whole_words, windows
-from topicscope.language.word_measures import MEASURES, Vectors, unit
+from topicscope.language.vocabulary import Vocabulary, Window, top_pairs, whole_words, windows, word_documents
 from topicscope.measure import (
     Effect,
     PairSums,
+    Timeline,
+    effect,
     embedding_effect,
     frequency_bins,
+    interval,
+    matched_effect,
     pair_sums,
     shuffled_means,
 )
+
+MOST_PAIRS = 100_000  # that are counted for given topics
+LISTED = 10  # pairs that are named
+Pairs = Int[np.ndarray, "P 2"]
+
+
+def pair_relations(
+    topics: Topics | LabelWords | Assignment,
+    assignments: Sequence[Assignment],
+    loaded: LoadedModel,
+    measurement: Measurement,
+    counted: Callable[[], tuple[Pairs, np.ndarray]],
+) -> dict[int, PairRelation]:
+    """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words.
+
+    Fitted topics and labels know them. For given topics `counted` counts them in the texts: pairs, and the tokens of
+    their words.
+    """
+    relations: dict[int, PairRelation] = {}
+    if not measurement.cooccurrence:
+        return relations
+    known = None if isinstance(topics, Assignment) else (topics.cooccurring, topics.token)
+    for number, assignment in enumerate(assignments):
+        if assignment.topics_per_word != "one":
+            continue
+        if isinstance(topics, Topics):
+            words = int((assignment.threshold or 0.0) * topics.vocabulary_size)
+        else:
+            words = max(2, round(float(assignment.membership.sizes.mean())))
+        pairs, token = known = known or counted()
+        pairs = pairs[: words * (words - 1) // 2]
+        if len(pairs):
+            relations[number] = PairRelation(token, pairs, len(loaded.tokenizer), loaded.device)
+    return relations
+
+
+@np.errstate(invalid="ignore", divide="ignore")
+def listed_attention(
+    tally: PartTally, effect: Effect | None, listed: int, heads: Sequence[int] | None = None
+) -> PairContrast:
+    """Attention between listed pairs beside that between pairs of a topic: the mean over all heads, or some of them."""
+    chosen = slice(None) if heads is None else list(heads)
+    number = float(tally.pairs.sum())
+    resampled = tally.boot_sums.numpy()[:, 0, chosen].mean(1) / tally.boot_pairs.numpy()[:, 0]
+    mean = float(tally.sums.numpy()[:, chosen].mean(1).sum()) / number if number else None
+    if effect is None or effect.same_resamples is None:
+        return PairContrast(None, mean, interval(resampled), None, listed)
+    # the same documents are drawn for both
+    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), listed)
+
+
+def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
+    """The pairs of words that stand together most often in these texts, and the tokens of all words."""
+    documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
+    return top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
+
+
+def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
+    """How many of the pairs have both words in one topic."""
+    topic = np.full(relation.vocabulary_size, -1)
+    topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
+    left, right = topic[relation.token[relation.pairs]].T
+    return int(((left == right) & (left >= 0)).sum())
+
+
+def cooccurrence_row(
+    relation: PairRelation,
+    assignment: Assignment,
+    tally: PartTally,
+    row: ProbeRow,
+    topical: Sequence[int],
+    vectors: Float[np.ndarray, "W d"],
+    vocabulary: Vocabulary,
+    measurement: Measurement,
+) -> CooccurrenceRow:
+    """Table 2: pairs that stand together most often, against pairs of one topic.
+
+    `vectors`: of length 1, of the words that are in some pair, in the order of their numbers.
+    """
+    left, right = np.unique(relation.pairs, return_inverse=True)[1].reshape(relation.pairs.shape).T
+    cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
+    times = generator(measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
+        len(cosines), np.full(len(cosines), 1 / len(cosines)), measurement.bootstrap
+    )
+    resampled, of_topics = times @ cosines / len(cosines), row.cosine
+    same = None if of_topics is None else of_topics.same_resamples
+    return CooccurrenceRow(
+        **row.about(),
+        pairs=len(relation.pairs),
+        of_one_topic=of_one_topic(relation, assignment),
+        commonest=[
+            [vocabulary.words[word] for word in vocabulary.index[relation.token[pair]]]
+            for pair in relation.pairs[:LISTED]
+        ],
+        cosine=PairContrast(
+            of_topics.same if of_topics else None,
+            float(cosines.mean()),
+            interval(resampled),
+            None if same is None else interval(same - resampled),
+            len(cosines),
+        ),
+        attention=listed_attention(tally, row.attention, len(cosines)),
+        topical=listed_attention(tally, row.topical, len(cosines), topical) if topical else None,
+    )
+
+
+Vectors = Float[np.ndarray, "W d"]
+
+
+def unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1)
+
+
+def centred(vectors: Vectors) -> Vectors:
+    return vectors - vectors.mean(0)
+
+
+# by name: what is done to the word vectors before the dot products of pairs of words are averaged
+MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
+    "cosine": unit,
+    "dot": lambda vectors: vectors,
+    "cosine_centred": lambda vectors: unit(centred(vectors)),
+    "dot_centred": centred,
+}
+
 
 NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
@@ -69,38 +204,7 @@ def probe_model(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> Probe:
-    """Probe a model that you have, on texts and topics that you have.
-
-    Args:
-        loaded: The model, from `load_model` or `checked`.
-        texts: The documents.
-        topics: Fitted topics, words of labels, an assignment, or the folder or file of topics.
-        measurement: What is measured; None: the default.
-        labels: One per text, or None; hidden states are then asked for them.
-        vocabulary: Whole words of the tokenizer; None: without the English stop words.
-        places: Numbers of the texts in their corpus.
-        engine: Runs the passes; its workers load the model again from where it came from.
-        progress: Called as progress(phase, done, total, note); None: a bar in terminals and notebooks.
-
-    Returns:
-        The probe.
-
-    Raises:
-        InputError: The texts hold no whole words, or the topics do not fit the tokenizer.
-
-    Example:
-        >>> from topicscope.language import checked, fit_topics
-        >>> from topicscope.language import checked
-        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
-        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
-        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> found = probe_model(loaded, texts, topics, Measurement(thresholds=0.05, bootstrap=20, shuffles=20))
-        >>> [row.variant for row in found.rows], len(found.heads), len(found.documents), len(found.shown)
-        (['trained', 'random'], 0, 20, 5)
-    """
+    """Probe a model that you have, on texts and topics that you have."""
     if isinstance(topics, LabelWords) or labels:
         refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
     measurement = measurement or Measurement()
@@ -135,13 +239,25 @@ def probe_model(
             probe.ablation.extend(
                 ablate(loaded, predictor, texts, vocabulary, topical, assignments, measurement, shown)
             )
-        words = DocumentTopics(topics, assignments[sums.relation], states.targets if states else None, labels)
+        assignment, infer = assignments[sums.relation], mixture_of(topics, labels)
+        targets = states.targets if states else None
+        known = dict(zip(targets.documents, targets.shares, strict=True)) if targets else {}
         losses, unknown = document_losses(predictor, vocabulary, texts, measurement.seed, shown)
         probe.documents.extend(
-            document_rows(loaded, cut(), texts, words, sums, places=places, losses=losses, progress=shown)
+            document_rows(
+                loaded,
+                cut(),
+                texts,
+                assignment,
+                lambda number, words: known[number] if number in known else infer(number, words),
+                sums,
+                places=places,
+                losses=losses,
+                progress=shown,
+            )
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
-        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, words.assignment, probe.heads, shown))
+        probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, assignment, probe.heads, shown))
         paired = sum(row.same_pairs > 0 for row in probe.documents)
         probe.verdicts.append(
             verdict_of(
@@ -298,3 +414,62 @@ def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[To
             )
         )
     return rows
+
+
+def timeline_of(
+    snapshots: Sequence[tuple[int, str]],
+    texts: Sequence[str],
+    assignment: Assignment,
+    vocabulary: Vocabulary,
+    measured: ModelPass | None = None,
+    *,
+    notes: Sequence[str] = (),
+    device: str = "cpu",
+    engine: Engine = serial,
+    progress: Progress = silent,
+) -> Timeline:
+    """The timeline of snapshots that you have. The same topics and documents are resampled at all of them."""
+    measured = measured or ModelPass()
+    effects: dict[str, dict[int, Effect | None]] = {}
+    with repeatable():
+        for number, (step, name) in enumerate(snapshots):
+            progress("probing snapshots", number, len(snapshots), f"step {step}")
+            loaded = load_model(name, device)
+            if number and whole_words(loaded.tokenizer, ()).fingerprint != vocabulary.fingerprint:
+                raise InputError(
+                    f"{name} has a different tokenizer from the first snapshot; a timeline is of one model"
+                )
+            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
+                effects.setdefault(measure, {})[step] = found
+    return Timeline.of(effects, notes)
+
+
+def effects_of(
+    loaded: LoadedModel,
+    texts: Sequence[str],
+    assignment: Assignment,
+    vocabulary: Vocabulary,
+    measured: ModelPass,
+    engine: Engine = serial,
+) -> dict[str, Effect | None]:
+    resamples, seed = measured.bootstrap, measured.seed
+    raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
+    bins = frequency_bins(assignment.frequency) if measured.matched else None
+    effects: dict[str, Effect | None] = {}
+    for name in ("cosine", "dot"):
+        sums = pair_sums(MEASURES[name](raw), assignment.membership, bins)
+        effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
+        if measured.matched and name == "cosine":
+            effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
+    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
+    pieces = windows(loaded, vocabulary, texts, measured.windows)
+    parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
+    for name, (tally,) in parts.items():
+        prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
+        effects[prefix] = attention_effect(tally)
+        if measured.matched and prefix == "attention":
+            effects["attention_matched"] = effect(*matched_attention(tally))
+        for layer, count in enumerate(tally.heads):
+            start = sum(tally.heads[:layer])
+            effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
+    return effects

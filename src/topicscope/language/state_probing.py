@@ -7,22 +7,20 @@ tally_attention(loaded, windows, relations, states=tally); measure.rows(loaded, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import Progress, Stream, generator
 from topicscope.language.assignment import Assignment, LabelWords
+from topicscope.language.attention import PairRelation
 from topicscope.language.configs import Measurement
-from topicscope.language.documents import Originals, copies_note, drawn_halves, once
-from topicscope.language.label_probing import LabelTargets, label_rows, label_targets
-from topicscope.language.label_rows import LabelRow
-from topicscope.language.mixtures import Targets, mixture_scores, targets_of
 from topicscope.language.models import LoadedModel
-from topicscope.language.relations import PairRelation
-from topicscope.language.state_rows import (
+from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,
     HALVES,
     MOST_DOCUMENTS,
@@ -31,44 +29,309 @@ from topicscope.language.state_rows import (
     TREATMENTS,
     WORD_BYTES,
     CooccurringMean,
+    DocumentRow,
+    LabelRow,
     MixtureScore,
     StateRow,
 )
-from topicscope.language.states import StatePlan, StateTally, read_first
+from topicscope.language.states import DocumentStates, StatePlan, StateTally, read_first
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Window
 from topicscope.measure import (
     FEWEST,
+    FOLDS,
+    ClassScores,
     Effect,
+    Interval,
     Membership,
+    Scores,
+    chosen_inside,
+    classified,
+    direct_scores,
     embedding_effect,
+    folded_in,
     frequency_bins,
     interval,
     pair_sums,
+    ridge_scores,
     shuffled_means,
+    stratified_folds,
 )
+
+LARGE_SHARE = 0.2  # if one text has a larger share of what is measured, an answer may hold for it alone
+Originals = Int[np.ndarray, " D"]
+
+
+def originals(texts: Sequence[str]) -> Originals:
+    """The number of the first text with the same words, for each text; white space does not count."""
+    first: dict[bytes, int] = {}
+    digests = (
+        blake2b(" ".join(text.split()).encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts
+    )
+    return np.array([first.setdefault(digest, number) for number, digest in enumerate(digests)], dtype=np.int64)
+
+
+def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
+    """A half for every document: as many different texts in one as in the other, up to one.
+
+    Halves are drawn: a corpus may be in an order, such as two sources in turn.
+    """
+    texts, which = np.unique(of, return_inverse=True)
+    return (generator(seed, Stream.STATE_HALVES).permutation(len(texts)) % HALVES)[which]
+
+
+def once(documents: Sequence[int], of: Originals) -> list[int]:
+    """The documents that remain if each text counts once: its first copy."""
+    first: dict[int, int] = {}
+    for number in documents:
+        first.setdefault(int(of[number]), number)
+    return sorted(first.values())
+
+
+def copies_note(of: Originals) -> str:
+    copies = len(of) - len(np.unique(of))
+    return (
+        f"{copies:,} of the {len(of):,} documents have the text of another: where the topics or labels of documents "
+        "are predicted each text counts once, and no states are compared between copies"
+        if copies
+        else ""
+    )
+
+
+def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
+    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has.
+
+    Attention is a mean over pairs of positions, of one topic and of different topics; states are means over positions.
+    """
+    counts = {
+        "pairs of positions of one topic": [row.same_pairs for row in rows],
+        "pairs of positions of different topics": [row.different_pairs for row in rows],
+        "positions of topic words": [row.topic_words for row in rows],
+    }
+    texts = np.array([of[row.document] for row in rows], dtype=np.int64)
+    weights = {what: np.bincount(texts, weights=count) for what, count in counts.items() if sum(count)}
+    shares = [(float(by_text.max() / by_text.sum()), int(by_text.argmax()), what) for what, by_text in weights.items()]
+    share, text, what = max(shares, key=lambda one: one[0], default=(0.0, 0, ""))
+    if share <= LARGE_SHARE:
+        return ""
+    mine = [row for row, owner in zip(rows, texts, strict=True) if owner == text]
+    copies = f" with {len(mine) - 1} of its copies" if len(mine) > 1 else ""
+    return (
+        f"warning: document {mine[0].named}{copies} has {share:.0%} of the {what}, so the answers on attention and "
+        "hidden states may hold for it alone; take less of each document (--windows 1) or more documents "
+        "(--documents), or leave it out"
+    )
+
+
+SHUFFLES = 5  # of mixtures among documents
+SPOT_NAMES = tuple(f"{spot}/{SPOTS}" for spot in range(1, SPOTS + 1))
+
+Tokens = Int[np.ndarray, " n"]
+Mixture = Float[np.ndarray, " K"]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The mixtures of the documents that have one, and how well words predict them."""
+
+    documents: list[int]
+    shares: Float[np.ndarray, "D K"]
+    bag_of_words: Scores
+    half_document: Scores | None  # of labels None: no topic model infers them
+    orders: list[Int[np.ndarray, " D"]]  # of the shuffles
+
+
+def mixture_of(
+    topics: Topics | LabelWords | Assignment, labels: Sequence[str | None] = ()
+) -> Callable[[int, Tokens], Mixture | None]:
+    """From a document's number and the tokens of its words to its topics; None if no topic has any of the words.
+
+    Fitted topics: the likeliest mixture (`folded_in`). Given lists of words: the shares of the topics among the words
+    that are listed; a word of several topics is shared out equally. A label is the whole mixture of its document.
+    """
+    if isinstance(topics, LabelWords):
+        return lambda number, _: topics.mixture(labels[number])
+    size = int(topics.token.max()) + 1
+    index = np.full(size, -1)
+    index[topics.token] = np.arange(len(topics.token))
+    if isinstance(topics, Topics):
+        table = topics.probability
+    else:
+        members = topics.membership
+        table = np.asarray((members.matrix() / np.maximum(members.topics_of_word, 1)[:, None]).todense()).T
+
+    def mixture(_: int, tokens: Tokens) -> Mixture | None:
+        known = index[tokens[tokens < size]]
+        counts = np.bincount(known[known >= 0], minlength=len(topics.token)).astype(float)
+        if not (counts @ table.T).any():
+            return None
+        shares = folded_in(table, counts) if isinstance(topics, Topics) else table @ counts
+        return shares / shares.sum()
+
+    return mixture
+
+
+def targets_of(
+    topics: Topics | LabelWords | Assignment,
+    documents: Mapping[int, Tokens],
+    seed: int,
+    labels: Sequence[str | None] = (),
+) -> Targets | None:
+    """The targets, or None if too few documents have a mixture. A label is the whole mixture of its document."""
+    half, mixture = None, mixture_of(topics, labels)
+    found = {n: shares for n in sorted(documents) if (shares := mixture(n, documents[n])) is not None}
+    if len(found) < FEWEST:
+        return None
+    shares, tokens = np.stack(list(found.values())), [documents[number] for number in found]
+    if not isinstance(topics, LabelWords):
+        # every second of the words that have topics, the first among them, so that no half is empty
+        halves = [mixture(n, documents[n][np.isin(documents[n], topics.token)][::2]) for n in found]
+        even = np.full(shares.shape[1], 1 / shares.shape[1])
+        half = direct_scores(np.stack([even if one is None else one for one in halves]), shares, seed=seed)
+    (bag,) = ridge_scores(bags_of_words(tokens), shares, seed=seed)
+    orders = [generator(seed, Stream.SHUFFLED_MIXTURES, i).permutation(len(found)) for i in range(SHUFFLES)]
+    return Targets(list(found), shares, bag, half, orders)
+
+
+def bags_of_words(documents: Sequence[Tokens]) -> Float[np.ndarray, "D V"]:
+    words, place = np.unique(np.concatenate(documents), return_inverse=True)
+    row = np.repeat(np.arange(len(documents)), [len(tokens) for tokens in documents])
+    counts = np.bincount(row * len(words) + place, minlength=len(documents) * len(words))
+    return np.log1p(counts.reshape(len(documents), len(words)))
+
+
+def mixture_scores(
+    targets: Targets,
+    documents: Mapping[int, DocumentStates],
+    part: str,
+    layer: int,
+    *,
+    resamples: int,
+    seed: int,
+    positions: bool,
+) -> MixtureScore:
+    mine = [documents[number] for number in targets.documents]
+    means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
+    score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
+    by_position: dict[str, float | None] = {}
+    if positions:
+        none = np.zeros((SPOTS, means.shape[1]))  # a decoder may not read the only word of a document
+        states = np.stack([one.spots[part][:, layer] if part in one.spots else none for one in mine])
+        by_position = {
+            name: ridge_scores(states[:, spot], targets.shares, seed=seed)[0].r2 for spot, name in enumerate(SPOT_NAMES)
+        }
+    chance = [one.r2 for one in shuffled if one.r2 is not None]
+
+    def with_interval(scores: Scores | None) -> tuple[float | None, Interval | None]:
+        return (None, None) if scores is None else (scores.r2, scores.interval(resamples, seed))
+
+    (r2, interval), (bag, bag_interval), (half, half_interval) = map(
+        with_interval, (score, targets.bag_of_words, targets.half_document)
+    )
+    return MixtureScore(
+        mixture_r2=r2,
+        mixture_interval=interval,
+        bag_of_words_r2=bag,
+        bag_of_words_interval=bag_interval,
+        half_document_r2=half,
+        half_document_interval=half_interval,
+        shuffled_r2=float(np.mean(chance)) if chance else None,
+        documents=len(targets.documents),
+        by_position=by_position,
+    )
+
+
+FEWEST_LABELS = 2
+
+
+@dataclass(frozen=True)
+class LabelTargets:
+    """The documents whose label is guessed, the same for trained and random weights; and guesses from words."""
+
+    documents: list[int]
+    truth: Int[np.ndarray, " D"]
+    folds: Int[np.ndarray, " D"]
+    bag_of_words: ClassScores
+
+    @property
+    def majority(self) -> float:
+        return float(np.bincount(self.truth).max() / len(self.truth))
+
+
+def label_targets(
+    labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int
+) -> tuple[LabelTargets | None, str]:
+    """The targets, and a note on what was left out: a label of fewer documents than folds cannot be in all folds."""
+    known = {n: label for n in sorted(documents) if (label := labels[n]) is not None}
+    counts = Counter(known.values())
+    names = sorted(label for label, count in counts.items() if count >= FOLDS)
+    rare = len(counts) - len(names)
+    if len(names) < FEWEST_LABELS:
+        return None, (
+            f"labels from hidden states: fewer than two labels have {FOLDS} of the {len(known)} documents that are "
+            "probed and have a label, so none is guessed; give more documents"
+        )
+    number = {label: k for k, label in enumerate(names)}
+    mine = [n for n, label in known.items() if label in number]
+    truth = np.array([number[known[n]] for n in mine])
+    folds = stratified_folds(truth, seed)
+    bag = classified(bags_of_words([documents[n] for n in mine]), truth, folds).scores
+    note = (
+        f"labels from hidden states: {rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
+        if rare
+        else ""
+    )
+    return LabelTargets(mine, truth, folds, bag), note
+
+
+def label_rows(
+    targets: LabelTargets, loaded: LoadedModel, tally: StateTally, measurement: Measurement, progress: Progress
+) -> list[LabelRow]:
+    layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
+    phase, guesses = f"labels from states of {loaded.name} ({loaded.variant})", []
+    for done, (part, layer) in enumerate(layers):
+        progress(phase, done, len(layers))
+        mine = [tally.documents[n] for n in targets.documents]
+        means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
+        guesses.append(classified(means, targets.truth, targets.folds))
+    if not guesses:
+        return []
+    draws = (measurement.bootstrap, measurement.seed)
+    chosen, taken = chosen_inside(guesses, targets.folds)
+    rows = []
+    for place, ((part, layer), guess) in enumerate(zip(layers, guesses, strict=True)):
+        accuracy, macro_f1 = guess.scores.intervals(*draws)
+        rows.append(
+            LabelRow(
+                model=loaded.name,
+                variant=loaded.variant,
+                part=part,
+                layer=layer,
+                documents=len(targets.truth),
+                classes=int(targets.truth.max()) + 1,
+                accuracy=guess.scores.accuracy,
+                interval=accuracy,
+                macro_f1=guess.scores.macro_f1,
+                macro_f1_interval=macro_f1,
+                majority=targets.majority,
+                bag_of_words=targets.bag_of_words.accuracy,
+                bag_of_words_interval=targets.bag_of_words.intervals(*draws)[0],
+                bag_of_words_macro_f1=targets.bag_of_words.macro_f1,
+                chosen_accuracy=chosen.accuracy,
+                chosen_interval=chosen.intervals(*draws)[0],
+                chosen_macro_f1=chosen.macro_f1,
+                chosen_folds=int((taken == place).sum()),
+            )
+        )
+    return rows
+
 
 States = tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]]  # of words, in both halves of the documents
 
 
 @dataclass
 class StateProbe:
-    """What is measured on the hidden states of a model and of its random weights, layer by layer.
-
-    Attributes:
-        assignments: Words and their topics.
-        pairs: Pairs that stand together, by number of an assignment.
-        topics: The topics of documents.
-        measurement: Resamples, shuffles and seed.
-        originals: Of each document the first with its text.
-        notes: What was left out.
-        targets: Topic mixtures of the documents, made with the first variant of the model.
-        labels: Labels of the documents, where they have some.
-        classes: The labels as targets.
-
-    Example:
-        See `probe_model`.
-    """
+    """What is measured on the hidden states of a model and of its random weights, layer by layer."""
 
     assignments: Sequence[Assignment]
     pairs: Mapping[int, PairRelation]
@@ -109,7 +372,6 @@ class StateProbe:
         return np.concatenate([token, others[: most - len(token)]])
 
     def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[StateRow]:
-        """Every layer of each part at each threshold."""
         layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
         phase = f"hidden states of {loaded.name} ({loaded.variant})"
         scores = self.mixtures(loaded, tally, layers, progress, phase)
@@ -143,7 +405,7 @@ class StateProbe:
         return found
 
     def effect(self, states: States, members: Membership, bins: Int[np.ndarray, " W"] | None) -> Effect | None:
-        """Bootstrap over topics; topics shuffled among words; with `bins` also at equal word frequencies."""
+        """The effect with a bootstrap over topics and shuffled topics; with `bins` also at equal word frequencies."""
         settings, (here, there) = self.measurement, states
         if not (np.isfinite(here).all() and np.isfinite(there).all()):
             return None
@@ -158,7 +420,7 @@ class StateProbe:
     def cooccurring(
         self, tally: StateTally, part: str, layer: int, number: int, effects: Mapping[str, Effect | None]
     ) -> dict[str, CooccurringMean]:
-        """The pairs of words that stand together most often; bootstrap over pairs, of the margin over topics too."""
+        """Means over the pairs of words that stand together most often, with a bootstrap over pairs."""
         if number not in self.pairs:
             return {}
         relation = self.pairs[number]
@@ -190,7 +452,7 @@ class StateProbe:
         progress: Progress,
         phase: str,
     ) -> dict[tuple[str, int], MixtureScore]:
-        """By part and layer. Targets are the same for trained and random weights, which read the same words."""
+        """Scores by part and layer. Trained and random weights have the same targets: they read the same words."""
         progress(phase, 0, 2 * len(layers))
         if self.targets is None and layers:
             self.targets = targets_of(self.topics, self.tokens(tally), self.measurement.seed, self.labels)
@@ -215,27 +477,25 @@ class StateProbe:
         return scores
 
     def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
-        """The label of a document from its states, every layer; nothing where documents have no labels."""
         if self.classes is None and self.labels and tally.documents:
             self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
             self.notes += [note] if note else []
         return label_rows(self.classes, loaded, tally, self.measurement, progress) if self.classes else []
 
     def tokens(self, tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
-        """The words of documents whose states are kept, each text once: its first copy, or the first with a label."""
+        """The words of documents whose states are kept; each text counts once, if possible with a label."""
         numbers = sorted(tally.documents, key=lambda n: (bool(self.labels) and self.labels[n] is None, n))
         return {n: np.concatenate(tally.documents[n].tokens) for n in once(numbers, self.originals)}
 
 
 def mean_states(tally: StateTally, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]) -> States:
-    """The mean states of some words of the plan."""
     sums, counts = tally.sums[part][layer, TREATMENTS.index(treatment)], tally.counts[part]
     here, there = (sums[half][row] / counts[half][row][:, None] for half in range(HALVES))
     return here, there
 
 
 def rows_of(tally: StateTally, part: str, token: Int[np.ndarray, "*S"]) -> Int[np.ndarray, "*S"]:
-    """The row of each token in the sums; -1 of those that are not summed or that only one half of the documents has."""
+    """The row of each token in the sums; -1 if it is not summed or only one half of the documents has it."""
     row = np.full(tally.plan.vocabulary_size, -1)
     usable = np.flatnonzero((tally.counts[part] > 0).all(0))
     row[tally.plan.token[usable]] = usable

@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 
 from topicscope.language.forward import States, outputs_of, padded
 from topicscope.language.models import LoadedModel
-from topicscope.language.state_rows import HALVES, SPOTS, TREATMENTS
+from topicscope.language.probe_rows import HALVES, SPOTS, TREATMENTS
 from topicscope.language.vocabulary import Window, batches
 
 TOP = 3  # directions of most variance that are removed
@@ -37,7 +37,7 @@ Arrays = dict[str, Any]
 
 @dataclass(frozen=True)
 class StatePlan:
-    """What is summed: of which words and how many documents, and by part of the model what the treatments take away."""
+    """Which words and how many documents are summed, and what the treatments take away in each part."""
 
     token: Int[np.ndarray, " W"]
     vocabulary_size: int
@@ -65,7 +65,7 @@ def read_first(loaded: LoadedModel, pieces: Iterable[Window]) -> tuple[dict[str,
 
 
 def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]:
-    """The TOP directions of most variance, zero where there are fewer."""
+    """The TOP directions of most variance; zeros if there are fewer."""
     x = states - states.mean(0)
     if not np.isfinite(x).all():
         return np.zeros((TOP, x.shape[1]))
@@ -89,14 +89,12 @@ class Positions:
         return layer[row, place]
 
     def spots(self) -> Int[np.ndarray, "B SPOTS"]:
-        """Of each window the positions after 1/4, 2/4, ... of its words; of one without words whatever is there."""
+        """For each window the positions after 1/4, 2/4, ... of its words."""
         inside = -(-np.arange(1, SPOTS + 1) * self.counts[:, None] // SPOTS) - 1
         return np.clip(inside + (np.cumsum(self.counts) - self.counts)[:, None], 0, max(0, len(self.row) - 1))
 
 
 class ChunkStates:
-    """Sums of the states of a chunk of windows, on the device of the model."""
-
     def __init__(self, plan: StatePlan, device: torch.device) -> None:
         self.plan, self.device = plan, device
         self.index = np.full(plan.vocabulary_size, -1)
@@ -141,7 +139,7 @@ class ChunkStates:
         part["numbers"].append(where.counts)
 
     def arrays(self) -> Arrays:
-        """As a StateTally adds them; of single documents only those that the plan keeps."""
+        """The sums as a StateTally adds them, and single documents as far as the plan keeps them."""
         rows = [row for row, window in enumerate(self.windows) if window.document < self.plan.documents]
         kept = [self.windows[row] for row in rows]
         parts = {}

@@ -10,6 +10,7 @@ Refusal(code='finite-documents', reason='W(t) beside attention is known for infi
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -179,7 +180,7 @@ CONDITIONS: dict[str, Condition] = {
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(ABC):
     """A row of the table."""
 
     name: str
@@ -189,14 +190,14 @@ class Row:
     derived: str  # page of the documentation, with its anchor
 
     @property
+    @abstractmethod
     def covers(self) -> list[str]:
         """The conditions in words."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def codes(self) -> list[str]:
         """The codes of what it refuses."""
-        raise NotImplementedError
 
     def as_dict(self) -> dict[str, str | list[str]]:
         about = {"law": self.name, "predicts": self.predicts, "status": self.status, "error": self.error}

@@ -50,51 +50,45 @@ def predicted_norms(run: RunSettings) -> PredictedNorms:
     >>> {part: round(step) for part, step in predicted.half_way.items()}  # first value, then key and query
     {'value': 19, 'key': 40251, 'query': 40251}
     """
-    found = run_dynamics(run)
-    rate = run.optimizer.lr * found.training.loss_scale
-    start = run.model.initial(run.world.topic_model.vocabulary, run.seed)
+    LAWS["norms"].require(run)
+    vocabulary = run.world.topic_model.vocabulary
+    scale, rate = run.objective.scale(vocabulary), run.optimizer.lr
+    width, start_scale = run.model.attention_width(vocabulary), run.model.start_scale(vocabulary)
+    stages = dynamics(
+        run.world, attention_dim=width, init_scale=start_scale, loss_scale=scale, optimizer="sgd", lr=rate
+    )
+    rate *= scale
+    start = run.model.initial(vocabulary, run.seed)
     ends = (1, run.total_steps, POINTS)
     steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)
     norms: dict[str, Curve] = {}
-    half_way = value_half_way(found, start["value"], rate)
-    if found.growth is not None and {"key", "query"} <= set(start) and found.attention.half_time is not None:
-        growth, dim = found.growth, found.training.attention_dim
+    half_way = value_half_way(stages, start["value"], rate)
+    if stages.growth is not None and {"key", "query"} <= set(start) and stages.attention.half_time is not None:
+        growth, dim = stages.growth, stages.training.attention_dim
         first = growth.realised_start(start["key"], start["query"])
         course = growth.course(times, dim, first)
         norms = attention_norms(growth, start["key"], start["query"], course, times)
         half_way |= dict.fromkeys(("key", "query"), growth.half_time(dim, first) / rate)
         factor = np.array([best_factor(growth, ell) - best_factor(growth, 0.0) for ell in course])
-    return PredictedNorms(steps, {"value": value_norms(found, start["value"], factor, times)} | norms, half_way)
+    return PredictedNorms(steps, {"value": value_norms(stages, start["value"], factor, times)} | norms, half_way)
 
 
-def value_half_way(found: Dynamics, start: Float[np.ndarray, "V V"], rate: float) -> dict[str, float]:
+def value_half_way(stages: Dynamics, start: Float[np.ndarray, "V V"], rate: float) -> dict[str, float]:
     """The step at which |W(t)| is half-way from its start to its plateau, where it rises.
 
     Earlier than half of the topic contrasts (`value.half_time`): the mean is learnt first.
     """
-    rates = [mode.eigenvalue for mode in found.best.modes if mode.eigenvalue > SLOWEST * found.best.modes[0].eigenvalue]
+    rates = [
+        mode.eigenvalue for mode in stages.best.modes if mode.eigenvalue > SLOWEST * stages.best.modes[0].eigenvalue
+    ]
     times = np.concatenate([[0.0], np.geomspace(1e-3 / max(rates), 20 / min(rates), HALF_POINTS)])
-    norm = value_norms(found, start, np.zeros_like(times), times)
+    norm = value_norms(stages, start, np.zeros_like(times), times)
     half = (norm[0] + norm[-1]) / 2
     if not norm[-1] > norm[0]:
         return {}
     after = int(np.argmax(norm >= half))
     return {"value": float(np.interp(half, norm[after - 1 : after + 1], times[after - 1 : after + 1]) / rate)}
-
-
-def run_dynamics(run: RunSettings) -> Dynamics:
-    """`dynamics` of a run that the table covers."""
-    LAWS["norms"].require(run)
-    vocabulary = run.world.topic_model.vocabulary
-    return dynamics(
-        run.world,
-        attention_dim=run.model.attention_width(vocabulary),
-        init_scale=run.model.start_scale(vocabulary),
-        loss_scale=run.objective.scale(vocabulary),
-        optimizer="sgd",
-        lr=run.optimizer.lr,
-    )
 
 
 def best_factor(growth: Growth, ell: float) -> float:
@@ -103,15 +97,14 @@ def best_factor(growth: Growth, ell: float) -> float:
     return moments.joint / moments.square
 
 
-def value_norms(found: Dynamics, start: Float[np.ndarray, "V V"], factor: Curve, times: Curve) -> Curve:
+def value_norms(stages: Dynamics, start: Float[np.ndarray, "V V"], factor: Curve, times: Curve) -> Curve:
     """|W(t)|, with `factor` more of topic contrasts once attention has grown."""
+    best = stages.best
     if not factor.any():
-        return np.array([np.linalg.norm(found.best.value_at(time, start)) for time in times])
-    topics = found.best.settings.topics
-    pi = topic_contrasts(topics, found.best.settings.words // topics)
-    return np.array(
-        [np.linalg.norm(found.best.value_at(time, start) + more * pi) for time, more in zip(times, factor, strict=True)]
-    )
+        return np.array([np.linalg.norm(best.value_at(time, start)) for time in times])
+    pi = topic_contrasts(best.settings.topics, best.settings.words // best.settings.topics)
+    grown = zip(times, factor, strict=True)
+    return np.array([np.linalg.norm(best.value_at(time, start) + more * pi) for time, more in grown])
 
 
 def attention_norms(

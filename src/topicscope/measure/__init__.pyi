@@ -1,5 +1,4 @@
 from .effects import (
-    UNSTORED as UNSTORED,
     Answer as Answer,
     Effect as Effect,
     Estimate as Estimate,
@@ -14,7 +13,6 @@ from .effects import (
     interval as interval,
     matched_effect as matched_effect,
     separation as separation,
-    with_intervals as with_intervals,
 )
 from .pairs import (
     AttentionMeans as AttentionMeans,

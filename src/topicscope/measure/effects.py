@@ -10,26 +10,19 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
+from pydantic import ConfigDict, Field
 from scipy.special import stdtrit
 
-from topicscope.ground import Stream, generator
+from topicscope.ground import Stream, adapter_of, generator
 from topicscope.measure.pairs import PairSums
 
 Interval = tuple[float, float]
-
-
-def with_intervals(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Make pairs of the intervals of a record that JSON holds as lists."""
-    return {
-        name: (value[0], value[1]) if name.endswith("interval") and value is not None else value
-        for name, value in data.items()
-    }
 
 
 def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -78,7 +71,6 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, count)
 
 
-UNSTORED = ("resamples", "same_resamples", "shuffled")
 CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
 
 
@@ -94,6 +86,10 @@ class Matched:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
+    """Same topic against different topic, with intervals and controls. Resamples are not stored."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
+
     same: float  # mean over pairs of one topic
     different: float  # mean over pairs of different topics
     difference: float
@@ -106,24 +102,25 @@ class Effect:
     same_word: float | None = None
     pairs: float | None = None
     other_pairs: float | None = None
-    resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
-    same_resamples: Float[np.ndarray, " R"] | None = field(default=None, repr=False, compare=False)
-    shuffled: Float[np.ndarray, " S"] | None = field(default=None, repr=False, compare=False)
+    resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
+    same_resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
+    shuffled: Annotated[Float[np.ndarray, " S"] | None, Field(exclude=True)] = field(
+        default=None, repr=False, compare=False
+    )
 
     def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
         """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in UNSTORED and (controls or name not in CONTROLS)
-        }
+        values = adapter_of(Effect).dump_python(self, warnings=False)
+        return {name: value for name, value in values.items() if controls or name not in CONTROLS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        values = with_intervals({part.name: data.get(part.name) for part in fields(cls)})
-        if values["matched"] is not None:
-            values["matched"] = Matched(**with_intervals(values["matched"]))
-        return cls(**values)
+        effect: Self = adapter_of(cls).validate_python(data)
+        return effect
 
     def columns(self, *, controls: bool = True) -> dict[str, float | None]:
         """One number per column: an interval as two columns, `_low` and `_high`."""

@@ -341,9 +341,12 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    if not configs or not all(isinstance(one, PretrainConfig) for one in configs):
-        raise InputError("pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one")
-    refuse((force and out is None, FORCE_NEEDS_OUT), (resume and out is None, RESUME_NEEDS_OUT))
+    others = not configs or not all(isinstance(one, PretrainConfig) for one in configs)
+    refuse(
+        (others, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
+        (force and out is None, FORCE_NEEDS_OUT),
+        (resume and out is None, RESUME_NEEDS_OUT),
+    )
     require(LIBRARIES, "pretraining")
     corpora = [corpus_of(one) if texts is None else texts for one in configs]
     if root is not None and is_main():
