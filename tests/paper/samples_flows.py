@@ -100,7 +100,7 @@ def adam_clock(eps: float, tenfold: float = 1.0) -> AdamClock:
 
 def clocks(
     eps: float = 1e-5, world: FlowWorld = CLOCK_WORLDS[0], run: int = 2, scale: float = 1.0, **steps: float
-) -> adam_clocks.Found:
+) -> adam_clocks.ClockRuns:
     """As predicted, .8 of it without epsilon; at one world and epsilon one run is elsewhere, in `steps`.
 
     `scale` times epsilon is what the runs have and the formula has not.
@@ -116,7 +116,7 @@ def clocks(
                     found[part][run] = step
             made.append(adam_clocks.Clock(here, at, said, adam_clock(at, 10.0), **found))
     lines = {here: [(1e-10, 200.0, 250.0, 250.0), (1e-5, 200.0, 650.0, 4250.0)] for here in CLOCK_WORLDS}
-    return adam_clocks.Found(made, lines, CONFIG)
+    return adam_clocks.ClockRuns(made, lines, CONFIG)
 
 
 def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> mask_first.Leaving:
@@ -128,7 +128,7 @@ def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> mask_first.Leavi
     return replace(made, **changes)
 
 
-def masks(error: float = 1e-9, weaker: float = 0.0005, squared: float = 1.01, **changes: Any) -> mask_first.Found:
+def masks(error: float = 1e-9, weaker: float = 0.0005, squared: float = 1.01, **changes: Any) -> mask_first.MaskFlows:
     """Two worlds and seeds; in the last flow these changes, in the last world another force or growth."""
     law = MaskFirst(0.016, 0.0064, 512.0)
     forces = {
@@ -137,7 +137,7 @@ def masks(error: float = 1e-9, weaker: float = 0.0005, squared: float = 1.01, **
     }
     flows = [leaving(world, seed) for world in CLOCK_WORLDS for seed in (0, 1)]
     flows[-1] = replace(flows[-1], **changes)
-    return mask_first.Found(
+    return mask_first.MaskFlows(
         forces, dict.fromkeys(CLOCK_WORLDS, law), flows, {CLOCK_WORLDS[0]: 1.0, CLOCK_WORLDS[1]: squared}
     )
 
@@ -147,7 +147,7 @@ START_SCALES = (0.03, 0.01, 0.01 / 3, 0.01 / 9)
 
 def starts(
     last: float = 3.0, factor: float = 1.0, keys: tuple[float, ...] = (50.0, 25.0, 11.0, 5.0), **changes: Any
-) -> small_start.Found:
+) -> small_start.StartFlows:
     """s t50 = 2.2 in two seeds; in the second the last third makes it `last` times as long, all times by a factor.
 
     `keys` is key's time over value's by scale.
@@ -163,12 +163,12 @@ def starts(
             for s, time, share in zip(START_SCALES, times, shares, strict=True)
         ]
     flows[1][-1] = replace(flows[1][-1], **changes)
-    laws = {s: small_start.Law(2.2 / s, 6000.0, 10.0, 9000.0) for s in START_SCALES}
-    laws[START_SCALES[0]] = small_start.Law(NEVER, NEVER, 10.0, 5000.0)  # too large a start
-    return small_start.Found(flows, laws)
+    laws = {s: small_start.StartLaw(2.2 / s, 6000.0, 10.0, 9000.0) for s in START_SCALES}
+    laws[START_SCALES[0]] = small_start.StartLaw(NEVER, NEVER, 10.0, 5000.0)  # too large a start
+    return small_start.StartFlows(flows, laws)
 
 
-def logarithmic() -> small_start.Found:
+def logarithmic() -> small_start.StartFlows:
     """Half-way times 100 ln(1/s), as with one-hot words."""
     found = starts()
     times = (350.0, 460.0, 570.0, 680.0)
@@ -179,7 +179,7 @@ def logarithmic() -> small_start.Found:
         ]
         for seed, row in found.flows.items()
     }
-    return small_start.Found(flows, laws)
+    return small_start.StartFlows(flows, laws)
 
 
 GOOD: dict[str, Callable[[], Any]] = {

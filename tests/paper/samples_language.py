@@ -13,7 +13,7 @@ from tests.paper.samples_sandbox import CONFIG
 from tests.pretraining import small
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect, Timeline
-from topicscope.paper import figure4, figure5, language_models, pipeline, timeline, two_stage
+from topicscope.paper import figure4, figure5, language_models, timeline, two_stage
 from topicscope.paper.figure5 import Curves
 from topicscope.paper.two_stage import EMBEDDING, EPS, LOSS, LR, SCALE
 
@@ -180,7 +180,9 @@ def weak_ratios(judged: Sequence[str]) -> dict[str, language_models.Probed]:
     return made
 
 
-def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effect | None) -> pipeline.Found:
+def small_bert(
+    accuracy: float = 0.97, variant: str = "trained", **effects: Effect | None
+) -> language_models.ProbedBert:
     rows = [
         probe_row("small BERT", "trained", 0.08),
         probe_row("small BERT", "random", 0.08, attention=effect(-0.1, 1.004), cosine=effect(-0.1, None)),
@@ -191,10 +193,10 @@ def small_bert(accuracy: float = 0.97, variant: str = "trained", **effects: Effe
     topic |= {"nearest": None, "nearest_cosine": None, "farthest": None, "farthest_cosine": None}
     topics = [TopicRow(**topic, name="kitchen", words=12, cosine=0.6)]
     falling = [3.0 - 0.01 * i for i in range(101)]
-    return pipeline.Found(Probe(rows, head_rows("small BERT"), [], topics), accuracy, falling, 12)
+    return language_models.ProbedBert(Probe(rows, head_rows("small BERT"), [], topics), accuracy, falling, 12)
 
 
-def weak_effects() -> dict[str, pipeline.Found]:
+def weak_effects() -> dict[str, language_models.ProbedBert]:
     zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
         "cosine: not measured": small_bert(cosine=None),
@@ -245,9 +247,9 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms
     return Curves(setting, small.run_of(metrics | norms, seed))
 
 
-def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.Found:
+def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.LayerRuns:
     near = [curves("near zero, a"), curves("near zero, b", 40, 4, 1, **norms)]
-    return figure5.Found(near, [usual or curves("usual start", late=0)], False)
+    return figure5.LayerRuns(near, [usual or curves("usual start", late=0)], False)
 
 
 def point(phase: str, **more: Any) -> dict[str, Any]:
@@ -305,10 +307,10 @@ def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -
     return Timeline.of({words: course(10), "attention": attention})
 
 
-def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Found:
+def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Timelines:
     """Three runs; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Found([timeline_of(a) for a in given], None, {"seed": 0})
+    return timeline.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
 
 
 def with_value_late() -> figure4.StageNorms:

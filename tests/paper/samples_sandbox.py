@@ -259,15 +259,17 @@ def variations(
     runs: list[Blocks] | None = None,
     name: str = "",
     other: assumptions.RelaxedWorld | None = None,
-) -> assumptions.Found:
+) -> assumptions.RelaxedRuns:
     """All settings and worlds as claimed, but these runs in one setting, or another world of this name."""
     names = list(assumptions.VARIATIONS)
     settings = {setting: block_runs() for setting in names}
     worlds = dict.fromkeys(assumptions.WORLDS, world()) | ({name: other} if other else {})
-    return assumptions.Found(settings | ({names[number]: runs} if number is not None and runs else {}), worlds, CONFIG)
+    return assumptions.RelaxedRuns(
+        settings | ({names[number]: runs} if number is not None and runs else {}), worlds, CONFIG
+    )
 
 
-def no_world(name: str, **changes: Any) -> assumptions.Found:
+def no_world(name: str, **changes: Any) -> assumptions.RelaxedRuns:
     return variations(name=name, other=world(**changes))
 
 
@@ -277,7 +279,7 @@ B = 0.1 / (0.865 + 0.015)
 
 def lengths(
     length: str = "1000", middle: float | None = None, unit: float = 0.003, mask: float = 0.0, endless: float = 0.0
-) -> finite_length.Found:
+) -> finite_length.DiagonalExcess:
     """The excess of W* with this spread; at one length around another number, or another [MASK] column there."""
     excess = {
         name: [(B if middle is None or name != length else middle) + unit * shift for shift in SPREAD * 5]
@@ -286,7 +288,7 @@ def lengths(
     column = {name: [0.01 + (mask if name == length else 0.0)] * 15 for name in excess}
     column["infinite"] = [finite_length.theory_at("infinite")[1] + (mask if length == "infinite" else 0.0)]
     runs = dict.fromkeys(finite_length.DIAGONALS, block_runs(0.1, 0.0, 0.5))
-    return finite_length.Found(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
+    return finite_length.DiagonalExcess(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
 
 
 def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **changes: Any) -> topic_order.GroupCourses:

@@ -199,7 +199,7 @@ def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
     )
     spread = judged("figure5", layer_starts(norm_value_1=ramp(10, 30), norm_key_2=ramp(50, 70)))
     assert "value 2 to 12, key 42 to 52, query 48 to 48" in spread.reason
-    mine = figure5.Found(two.near, two.usual, True)
+    mine = figure5.LayerRuns(two.near, two.usual, True)
     assert judged("figure5", mine).measured.startswith("on the given text, ")
 
 

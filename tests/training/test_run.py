@@ -1,4 +1,4 @@
-"""One call for one or many runs, in memory or into folders."""
+"""Training from Python: one run and several, folders, resuming; and what training has to reach."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.training.settings import SMALL as ANY_RUN
 from topicscope import InputError, RunConfig, Runs, read, train
 from topicscope.ground import flat
+from topicscope.theory import Setting, theorem2
 from topicscope.training import Ensemble, config as config_module, run as run_module
 from topicscope.training.data import RunData
 
@@ -128,3 +129,55 @@ def test_a_file_that_a_config_cannot_hold_is_refused_before_work_starts(
     assert not (tmp_path / "run").exists()
     monkeypatch.setattr(config_module, "MOST_NUMBERS", 12)
     assert train(config, tmp_path / "run", with_floors=False).status == "done"
+
+
+@pytest.mark.parametrize("optimizer", [{"name": "sgd", "lr": 12.0}])
+def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, object]) -> None:
+    """Uniform attention, squared loss, a small L2 penalty: gradient descent ends at the closed form."""
+    config = RunConfig.of(
+        {
+            "steps": 1500,
+            "dtype": "float64",
+            "device": "cpu",
+            "batch_size": 120,
+            "documents": {"kind": "infinite", "topics_per_document": 3},
+            "data": {"documents": 120, "dev_documents": 120},
+            "objective": {"loss": "squared", "l2": {"value": 1e-9}},
+            "optimizer": optimizer,
+            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+        }
+    )
+    run = train(config)
+    exact = theorem2(Setting(config.topic_model, 3, config.masking)).matrix()
+    assert np.abs(run.weights["value"] - exact).max() < 1e-6
+    assert 0 <= run.results["above_floor"]["least_squares"] < 1e-9
+    # without looking at the own word, uniform attention is already Bayes-optimal on infinite documents: 1 - 1 / (tau v)
+    assert run.results["floors"]["bayes_topics"]["loss"] == pytest.approx(1 - 1 / 30, rel=1e-12)
+    assert run.results["dev_loss"] == pytest.approx(1 - 1 / 30, rel=1e-9)
+
+
+def test_no_run_is_better_than_its_floors() -> None:
+    config = RunConfig.of(
+        {
+            "steps": 2000,
+            "objective": {"loss": "squared"},
+            "model": {"key": "zero", "query": "zero"},
+            "optimizer": {"lr": 0.001},
+            "device": "cpu",
+        }
+    )
+    above = train(config).results["above_floor"]
+    assert 0 < above["least_squares"] < 0.002
+    assert above["bayes"] > above["bayes_topics"] > -0.001
+
+
+def test_the_papers_run_ends_below_3_30_with_clear_blocks() -> None:
+    """T = v = 10, 10,000 documents, batch 40, 5,000 steps, cross entropy, Adam .01, one-hot, attention trained."""
+    run = train(RunConfig.of({"device": "cpu"}))
+    assert run.results["steps"] == 5000
+    assert run.results["dev_loss"] < 3.30
+    assert run.results["dev_loss"] > run.results["floors"]["bayes"]["loss"]
+    value, topic = run.weights["value"][1:, 1:], run.config.topic_model.topic_of_word[1:]
+    same = topic[:, None] == topic
+    # blocks: nearly every same-topic entry is above nearly every other one
+    assert np.quantile(value[same], 0.05) > np.quantile(value[~same], 0.95)

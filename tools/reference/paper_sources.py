@@ -109,7 +109,7 @@ SOURCES: dict[str, Source] = {
     "two-stage": Source(
         "Section 8.1",
         "separation = t50(W_K, W_Q) / t50(W_V)",
-        ("measure/phases.py", "training/phase_law.py", "sweeps/run.py"),
+        ("measure/phases.py", "laws/phases.py", "sweeps/run.py"),
         "two-stages.md",
     ),
     "assumptions": Source(

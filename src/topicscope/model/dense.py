@@ -28,22 +28,7 @@ def plus_bias(matrix: Float[Tensor, "B m N"], parts: Parts, name: str) -> Float[
 def attention(
     config: ModelConfig, parts: Parts, z: Float[Tensor, "B d N"], visible: Bool[Tensor, "B N"]
 ) -> Float[Tensor, "B N N"]:
-    """A = softmax over keys of (W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a) (eq 5).
-
-    Args:
-        config: The model; with key 'zero' attention is uniform.
-        parts: Weights of one model by name.
-        z: Embedded words (B x d x N).
-        visible: Positions that may be attended (B x N).
-
-    Returns:
-        Weights (B x N x N): key, query. Columns sum to 1.
-
-    Example:
-        >>> z, visible = torch.zeros(1, 2, 4), torch.tensor([[True, True, False, False]])
-        >>> attention(ModelConfig(key="zero"), {}, z, visible)[0, :, 0].tolist()
-        [0.5, 0.5, 0.0, 0.0]
-    """
+    """A = softmax over keys of (W_K Z + b_K)'(W_Q Z + b_Q) / sqrt(d_a) (eq 5)."""
     if config.key == "zero":
         scores = z.new_zeros(z.shape[0], z.shape[2], z.shape[2])
     else:
@@ -57,25 +42,7 @@ def attention(
 def dense_forward(
     config: ModelConfig, parts: Parts, shown: Int[Tensor, "B N"], visible: Bool[Tensor, "B N"], vocabulary: int
 ) -> Float[Tensor, "B V N"]:
-    """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6).
-
-    Args:
-        config: The model.
-        parts: Weights of one model by name.
-        shown: Words that the positions show (B x N).
-        visible: Positions that may be attended (B x N).
-        vocabulary: V.
-
-    Returns:
-        Outputs (B x V x N): logits under cross entropy, predictions under squared loss.
-
-    Example:
-        >>> parts = {"value": 2 * torch.eye(3)}
-        >>> config = ModelConfig(key="zero", prediction_bias="none")
-        >>> shown, visible = torch.tensor([[1, 2]]), torch.tensor([[True, True]])
-        >>> dense_forward(config, parts, shown, visible, 3)[0, :, 0].tolist()  # half of word 1, half of word 2, times 2
-        [0.0, 1.0, 1.0]
-    """
+    """f(X) = W_pred (W_V Z A + b_V) + b_pred at every position (eq 6)."""
     z = embed(config, parts, shown, vocabulary)
     attended = z @ attention(config, parts, z, visible)
     output = plus_bias(parts["value"] @ attended if "value" in parts else attended, parts, "value_bias")
@@ -104,26 +71,7 @@ def dense_loss(
     selected: Bool[Tensor, "B N"],
     vocabulary: int,
 ) -> Float[Tensor, ""]:
-    """The loss (eq 1) position by position, without the L2 penalty: mean over documents and their masked positions.
-
-    Args:
-        config: The model.
-        parts: Weights of one model by name.
-        objective: Which loss.
-        words: True words (B x N), with -1 behind the end of a document.
-        shown: Words that the positions show (B x N).
-        selected: Masked positions (B x N).
-        vocabulary: V.
-
-    Returns:
-        The loss, differentiable.
-
-    Example:
-        >>> config, parts = ModelConfig(key="zero", prediction_bias="none"), {"value": torch.zeros(3, 3)}
-        >>> words, shown = torch.tensor([[1, 2]]), torch.tensor([[0, 2]])
-        >>> round(float(dense_loss(config, parts, Objective(), words, shown, shown == 0, 3)), 6)  # ln 3
-        1.098612
-    """
+    """The loss (eq 1) position by position, without the L2 penalty: mean over documents and their masked positions."""
     output = dense_forward(config, parts, shown, visible_positions(config, words, selected), vocabulary).mT  # B N V
     truth = words.clamp(min=0).long()
     if objective.loss == "cross-entropy":

@@ -63,7 +63,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Found:
+class ClockRuns:
     """All worlds and epsilons, and the lines of the figure: epsilon, value, key, key at ten times epsilon."""
 
     clocks: list[Clock]
@@ -81,11 +81,6 @@ def predicted(world: FlowWorld, eps: float) -> AdamClock:
     assert found.growth is not None
     assert found.value.rate is not None
     return adam_clock(found.growth, found.value.rate / 2, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps)
-
-
-def followed(world: FlowWorld, eps: float, value: float) -> float | None:
-    """The half-way step of key by one entry with Adam's own averages; `value` is that of W_V."""
-    return entry_steps(world.growth(), value=value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps)
 
 
 def half_way_steps(run: training.Run, world: FlowWorld) -> tuple[float, float]:
@@ -116,25 +111,28 @@ def settings(world: FlowWorld, eps: float, steps: int) -> dict[str, Any]:
     }
 
 
-def measure(context: Context) -> Found:
-    clocks, lines, config = [], {}, None
+def measure(context: Context) -> ClockRuns:
+    clocks, lines, configs = [], {}, []
     epsilons = EPSILONS[context.scale]
     for world in WORLDS:
         for eps in epsilons:
-            said, tenfold = predicted(world, eps), predicted(world, TENFOLD * eps)
-            said = said._replace(followed=followed(world, eps, said.value))
+            said = predicted(world, eps)
+            # the half-way step of key by one entry with Adam's own averages
+            entry = entry_steps(
+                world.growth(), value=said.value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps
+            )
+            said = said._replace(followed=entry)
             assert said.attention is not None
             runs = train_many(context, **settings(world, eps, 10 * round(LONGER * said.attention / 10)))
-            halves = [half_way_steps(run, world) for run in runs]
-            clocks.append(Clock(world, eps, said, tenfold, [value for value, _ in halves], [key for _, key in halves]))
-            config = config or runs[0].config
+            value, key = zip(*(half_way_steps(run, world) for run in runs), strict=True)
+            clocks.append(Clock(world, eps, said, predicted(world, TENFOLD * eps), list(value), list(key)))
+            configs.append(runs[0].config)
         grid = np.geomspace(epsilons[0], epsilons[-1], 23).tolist()
         lines[world] = [
             (eps, here.value, here.attention or 0.0, there.attention or 0.0)
             for eps, here, there in ((eps, predicted(world, eps), predicted(world, TENFOLD * eps)) for eps in grid)
         ]
-    assert config is not None
-    return Found(clocks, lines, config)
+    return ClockRuns(clocks, lines, configs[0])
 
 
 def worst(steps: list[float], formula: float) -> float:
@@ -144,16 +142,15 @@ def worst(steps: list[float], formula: float) -> float:
 
 def checks(clock: Clock) -> list[bool | None]:
     """Of one world and epsilon. A run that ends before key is half-way was too late: it had 1.3 times the steps."""
-    made: list[bool | None] = [worst(clock.value, clock.predicted.value) <= VALUE]
+    value = worst(clock.value, clock.predicted.value) <= VALUE
     if clock.regime == "epsilon":
-        made.append(worst(clock.key, clock.key_predicted) <= KEY)
+        return [value, worst(clock.key, clock.key_predicted) <= KEY]
     if clock.regime == "sign":
-        low, high = SIGN
-        made.append(all(low <= step / clock.key_predicted <= high for step in clock.key))  # NaN is neither
-    return made
+        return [value, all(SIGN[0] <= step / clock.key_predicted <= SIGN[1] for step in clock.key)]  # NaN is neither
+    return [value]
 
 
-def panel(world: FlowWorld, found: Found) -> Lines:
+def panel(world: FlowWorld, found: ClockRuns) -> Lines:
     here = [clock for clock in found.clocks if clock.world == world]
     x, value, key, tenfold = (list(column) for column in zip(*found.lines[world], strict=True))
     at = [clock.eps for clock in here]
@@ -178,22 +175,22 @@ def panel(world: FlowWorld, found: Found) -> Lines:
 
 
 def row(clock: Clock) -> list[str]:
-    value, key = np.mean(clock.value), np.mean(clock.key)
+    value, key = float(np.mean(clock.value)), float(np.mean(clock.key))
     return [
         str(clock.world),
         f"{clock.eps:g}",
         clock.regime,
         cell(clock.predicted.value),
-        cell(float(value)),
+        cell(value),
         cell(clock.key_predicted),
-        cell(float(key)),
-        cell(float(key / clock.key_predicted)),
+        cell(key),
+        cell(key / clock.key_predicted),
         cell(clock.predicted.followed),
         cell(clock.tenfold.attention),
     ]
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: ClockRuns) -> Outcome:
     ruled = [clock for clock in found.clocks if clock.regime == "epsilon"]
     free = [clock for clock in found.clocks if clock.regime == "sign"]
     value = max(worst(clock.value, clock.predicted.value) for clock in found.clocks)

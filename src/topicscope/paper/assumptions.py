@@ -248,13 +248,13 @@ VARIATIONS: dict[str, dict[str, dict[str, object]]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class RelaxedRuns:
     settings: dict[str, list[Blocks]]
     worlds: dict[str, RelaxedWorld]
     config: training.RunConfig
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> RelaxedRuns:
     runs = {
         name: train_many(
             context,
@@ -266,14 +266,14 @@ def measure(context: Context) -> Found:
         )
         for name, change in VARIATIONS.items()
     }
-    return Found(
+    return RelaxedRuns(
         {name: [blocks_of(run) for run in here] for name, here in runs.items()},
         measure_worlds(context),
         next(iter(runs.values()))[0].config,
     )
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: RelaxedRuns) -> Outcome:
     contrasts = {name: contrast(runs) for name, runs in found.settings.items()}
     spreads = {name: mean_spread(runs) for name, runs in found.settings.items()}
     shown, worlds = list(contrasts.values()), found.worlds

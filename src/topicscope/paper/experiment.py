@@ -20,7 +20,7 @@ from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
-Found = TypeVar("Found")
+Measured = TypeVar("Measured")
 LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
 # the paper's models and text
@@ -138,7 +138,7 @@ class Context:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment(Generic[Found]):
+class Experiment(Generic[Measured]):
     """One experiment: it measures, then judges by a rule that was fixed before any run.
 
     `seconds`: about how long it takes at quick scale on one core. `takes`: inputs that it uses where they are given;
@@ -150,8 +150,8 @@ class Experiment(Generic[Found]):
     id: str
     claim: str
     rule: str
-    measure: Callable[[Context], Found]
-    judge: Callable[[Found], Outcome]
+    measure: Callable[[Context], Measured]
+    judge: Callable[[Measured], Outcome]
     seconds: int
     number: Number
     takes: tuple[Input, ...] = ()

@@ -194,7 +194,8 @@ def timing(runs: Sequence[Norms]) -> Timing:
     courses = [stages(run) for run in runs]
     t50 = np.array([[getattr(course, part) for part in PARTS] for course in courses])
     separation = estimate([course.separation for course in courses]) if np.isfinite(t50).all() else None
-    return Timing(*t50.mean(0).tolist(), separation)
+    value, key, query = t50.mean(0).tolist()
+    return Timing(value, key, query, separation)
 
 
 def span(numbers: Sequence[float]) -> str:

@@ -32,13 +32,13 @@ class Curves:
 
 
 @dataclass(frozen=True)
-class Found:
+class LayerRuns:
     near: list[Curves]
     usual: list[Curves]
     given_text: bool
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> LayerRuns:
     """Two rates from near zero, as the figure has two groups of curves; and the library's own start."""
     quick = context.scale == "quick"
     length, batch_size = (64, 32) if quick else (128, 64)
@@ -71,14 +71,14 @@ def measure(context: Context) -> Found:
 
     seeds = range(context.pick(1, 3))
     near = [run("near zero", lr, number) for lr in (fast, slow) for number in seeds]
-    return Found(near, [run("usual start", slow, number) for number in seeds], bool(context.corpus))
+    return LayerRuns(near, [run("usual start", slow, number) for number in seeds], bool(context.corpus))
 
 
 def value_first(steps: dict[str, float]) -> bool:
     return all(steps[part] > steps["value"] for part in ("key", "query"))
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: LayerRuns) -> Outcome:
     """Every layer of every run either starts in two stages or does not."""
     runs = found.near + found.usual
     starts = {one.label: one.starts() for one in runs}

@@ -41,7 +41,7 @@ DIAGONALS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class DiagonalExcess:
     """By length and sample: the diagonal less its block, and the mean of W_i0. Value matrices of trained runs."""
 
     excess: dict[str, list[float]]
@@ -72,7 +72,7 @@ def means_of(matrix: np.ndarray) -> tuple[float, float]:
     return float(words[own].mean() - words[same].mean()), float(matrix[1:, 0].mean())
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> DiagonalExcess:
     trained = {
         name: train_many(context, steps=context.pick(1500, 5000), optimizer={"lr": 0.003}, **settings)
         for name, settings in DIAGONALS.items()
@@ -88,10 +88,10 @@ def measure(context: Context) -> Found:
         matrices = [
             training.own_optimum(sampled_config(context, length, documents, sample)) for sample in range(samples)
         ]
-        found = [means_of(matrix) for matrix in matrices]
-        excess[str(length)], column[str(length)] = [b for b, _ in found], [mask for _, mask in found]
+        means = [means_of(matrix) for matrix in matrices]
+        excess[str(length)], column[str(length)] = [b for b, _ in means], [mask for _, mask in means]
         shown = np.mean(matrices, 0) if length == 125 else shown
-    return Found(
+    return DiagonalExcess(
         excess,
         column,
         WordMatrix.of(first, shown),
@@ -122,7 +122,7 @@ def covers(interval: Estimate, number: float) -> bool | None:
     return interval.low <= number <= interval.high
 
 
-def answer(found: Found, limit: float) -> str:
+def answer(found: DiagonalExcess, limit: float) -> str:
     """Whether the diagonals of Figure 6 and Table 4 are that of W*."""
     sentences = []
     for name, runs in found.diagonals.items():
@@ -137,7 +137,7 @@ def answer(found: Found, limit: float) -> str:
     return "; ".join(sentences)
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: DiagonalExcess) -> Outcome:
     theory = {length: theory_at(int(length) if length != ENDLESS else ENDLESS) for length in found.excess}
     finite = [str(length) for length in LENGTHS]
     intervals = {length: joint(found.excess[length]) for length in finite}

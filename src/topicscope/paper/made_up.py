@@ -196,11 +196,6 @@ class SmallModels:
         """The share of the vocabulary at which each topic keeps so many words, however the product is rounded."""
         return (words + 0.5) / self.topics.vocabulary_size
 
-    @property
-    def all_words(self) -> int:
-        """Words of a topic: its own, and those that the topic before it lends."""
-        return len(self.made_up.words) // len(self.made_up.names) + LENT
-
 
 def small_models(context: Context) -> SmallModels:
     """Trained once per process; every random draw follows from the seed, so that it is the same whenever it is done."""
@@ -228,8 +223,9 @@ def _trained(scale: Scale, seed: int) -> SmallModels:
 def probe_small(context: Context, words: int | None = None, **settings: Any) -> language.Probe:
     """The probes of all five at their known topics: of each topic all words, or so many of the likeliest."""
     small = small_models(context)
+    all_words = len(small.made_up.words) // len(small.made_up.names) + LENT  # its own, and those that another lends
     measurement = language.Measurement(
-        thresholds=(small.threshold(words or small.all_words),), seed=context.seed, ablation=False, **settings
+        thresholds=(small.threshold(words or all_words),), seed=context.seed, ablation=False, **settings
     )
     texts = small.made_up.texts[: context.pick(150, 1000)]
     probes = [language.probe_model(model, texts, small.topics, measurement) for model in small.models]

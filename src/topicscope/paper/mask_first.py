@@ -32,7 +32,6 @@ from topicscope.world import Masking
 
 WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 SCALES = (1e-3, 1e-2)
-SEEDS = {"quick": 2, "full": 5}
 HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-way point is that of this time
 LEAVES = 3.0  # times its start at which |W_K| has left it
 TINY, EXACT = 1e-7, 1e-6  # W = TINY Pi; error of the formula as a share of the force
@@ -70,7 +69,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class Found:
+class MaskFlows:
     forces: dict[FlowWorld, Force]
     laws: dict[FlowWorld, MaskFirst]
     flows: list[Leaving]
@@ -92,8 +91,7 @@ def force_of(world: FlowWorld) -> Force:
 
 
 def law_of(world: FlowWorld) -> MaskFirst:
-    growth = world.growth()
-    return mask_first(growth, contrast_eigenvalue(growth), world.width)
+    return mask_first(world.growth(), contrast_eigenvalue(world.growth()), world.width)
 
 
 def contrast_eigenvalue(growth: Growth) -> float:
@@ -143,9 +141,9 @@ def squared_growth(world: FlowWorld, seed: int) -> float:
     return float(course.norm("key")[-1] / course.norm("key")[0])
 
 
-def measure(context: Context) -> Found:
-    seeds = [1000 * context.seed + i for i in range(SEEDS[context.scale])]
-    return Found(
+def measure(context: Context) -> MaskFlows:
+    seeds = context.seeds(2, 5)
+    return MaskFlows(
         {world: force_of(world) for world in WORLDS},
         {world: law_of(world) for world in WORLDS},
         [flow(world, scale, seed) for world in WORLDS for scale in SCALES for seed in seeds],
@@ -153,7 +151,7 @@ def measure(context: Context) -> Found:
     )
 
 
-def checks(found: Found) -> list[bool | None]:
+def checks(found: MaskFlows) -> list[bool | None]:
     made: list[bool | None] = []
     for world, force in found.forces.items():
         made += [force.error <= EXACT, force.second <= SECOND * force.first, found.squared[world] <= MOVED]
@@ -171,7 +169,7 @@ def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -
     return [x for x, _ in shown], [y for _, y in shown]
 
 
-def panel(world: FlowWorld, found: Found) -> Lines:
+def panel(world: FlowWorld, found: MaskFlows) -> Lines:
     """|W_K| of the first seed, and the topic contrast of W_V, up to the time at which it is half-way."""
     first = [leaving for leaving in found.flows if leaving.world == world and leaving.seed == found.flows[0].seed]
     law, end, top = found.laws[world], 1.1 * first[0].half, 3 * LEAVES
@@ -190,9 +188,8 @@ def panel(world: FlowWorld, found: Found) -> Lines:
     )
 
 
-def figure(found: Found) -> Figure:
+def figure(found: MaskFlows) -> Figure:
     last = found.flows[-1]
-    scores = np.round(last.scores, 6).tolist()
     return Figure(
         "mask-first",
         "Cross entropy: attention starts with [MASK], while value still grows",
@@ -200,13 +197,20 @@ def figure(found: Found) -> Figure:
         "predicted curve is earlier. Right: attention scores at that moment: only the column of [MASK] as query.",
         [
             *(panel(world, found) for world in found.laws),
-            Heat(f"scores at time {cell(last.left)}", scores, "query word", "key word", last.world.T, last.world.v),
+            Heat(
+                f"scores at time {cell(last.left)}",
+                np.round(last.scores, 6).tolist(),
+                "query word",
+                "key word",
+                last.world.T,
+                last.world.v,
+            ),
         ],
         columns=3,
     )
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: MaskFlows) -> Outcome:
     flows = found.flows
     error = max(force.error for force in found.forces.values())
     weaker = min(force.first / force.second for force in found.forces.values())

@@ -90,7 +90,8 @@ class WordMatrix:
 
 def table_of(run: training.Run) -> tuple[str, np.ndarray]:
     """The table over words that a run is judged by: W_V, or W_E'W_E where the embedding is trained."""
-    name, table = next(iter(run.reading.tables.items()))
+    reading = run.config.model.read(run.weights)  # read again: a product of training has other last digits
+    name, table = next(iter(reading.tables.items()))
     return name, table.matrix
 
 

@@ -39,7 +39,7 @@ MODULES = {
     "adam-clocks": "adam_clocks",
     "mask-first": "mask_first",
     "small-start": "small_start",
-    "pipeline": "pipeline",
+    "pipeline": "language_models",
     "timeline": "timeline",
     "two-stage": "two_stage",
 }

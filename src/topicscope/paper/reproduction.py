@@ -372,7 +372,7 @@ def stored_outcomes(folder: Path, context: Context, names: Sequence[str] | dict[
 def read_seconds(folder: Path) -> dict[str, float]:
     """By experiment, as far as environment.json says: it is no part of the result, and may be missing or damaged."""
     try:
-        stored = folders.read_json(folder / folders.ENVIRONMENT)["seconds"]
+        stored = files.read_json(folder / folders.ENVIRONMENT)["seconds"]
         known = {name: float(stored[name]) for name in EXPERIMENTS if name in stored}
     except (ValueError, KeyError, TypeError):
         return {}

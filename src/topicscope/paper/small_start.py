@@ -21,8 +21,6 @@ from topicscope.world import Masking
 
 WORLD, WIDTH = FlowWorld(4, 3, 2), 60
 SCALES = tuple(0.09 / 3**i for i in range(5))
-SEEDS = {"quick": 2, "full": 5}
-FINER = {"quick": 0, "full": 1}  # smaller scales more
 LONGEST = 50_000.0  # time, of a flow whose key and query do not come
 # Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d)).
 RATIO, CLOSE, FORMULA = 3.0, 0.05, 0.2
@@ -41,7 +39,7 @@ class Escape:
 
 
 @dataclass(frozen=True)
-class Law:
+class StartLaw:
     """What the theory says at a scale: half-times with a trained embedding (NaN: it says nothing) and one-hot."""
 
     value: float
@@ -51,9 +49,9 @@ class Law:
 
 
 @dataclass(frozen=True)
-class Found:
+class StartFlows:
     flows: dict[int, list[Escape]]
-    laws: dict[float, Law]
+    laws: dict[float, StartLaw]
 
 
 def contrasts(weights: NamedWeights) -> tuple[float, float]:
@@ -87,20 +85,18 @@ def escape(scale: float, seed: int) -> Escape:
     return Escape(scale, seed, value, key, course.times, contrast)
 
 
-def law_at(scale: float) -> Law:
+def law_at(scale: float) -> StartLaw:
     setting, given = Setting.of(*WORLD), {"attention_dim": WORLD.width, "init_scale": scale}
     one_hot = dynamics(setting, **given)  # type: ignore[arg-type]
     trained = dynamics(setting, embedding="trained", width=WIDTH, **given)  # type: ignore[arg-type]
     numbers = (time for found in (trained, one_hot) for time in (found.value.half_time, found.attention.half_time))
-    return Law(*(float("nan") if time is None else time for time in numbers))
+    return StartLaw(*(float("nan") if time is None else time for time in numbers))
 
 
-def measure(context: Context) -> Found:
-    scales = [*SCALES, *(SCALES[-1] / RATIO ** (i + 1) for i in range(FINER[context.scale]))]
-    seeds = [1000 * context.seed + i for i in range(SEEDS[context.scale])]
-    return Found(
-        {seed: [escape(scale, seed) for scale in scales] for seed in seeds}, {scale: law_at(scale) for scale in scales}
-    )
+def measure(context: Context) -> StartFlows:
+    scales = SCALES if context.scale == "quick" else (*SCALES, SCALES[-1] / RATIO)
+    flows = {seed: [escape(scale, seed) for scale in scales] for seed in context.seeds(2, 5)}
+    return StartFlows(flows, {scale: law_at(scale) for scale in scales})
 
 
 def last_ratio(flows: list[Escape]) -> float:
@@ -113,7 +109,7 @@ def by_logarithm(flows: list[Escape]) -> float:
     return flows[-1].value / (2 * flows[-2].value - flows[-3].value)
 
 
-def checks(flows: list[Escape], laws: dict[float, Law]) -> list[bool | None]:
+def checks(flows: list[Escape], laws: dict[float, StartLaw]) -> list[bool | None]:
     """Of one seed; None where a half-way point that is needed was not reached."""
     times = np.array([[flow.value, flow.key] for flow in flows])
     if not np.isfinite(times).all():
@@ -128,7 +124,7 @@ def checks(flows: list[Escape], laws: dict[float, Law]) -> list[bool | None]:
     ]
 
 
-def times_panel(found: Found, scales: list[float]) -> Lines:
+def times_panel(found: StartFlows, scales: list[float]) -> Lines:
     first = next(iter(found.flows.values()))
     b = first[-2].value - first[-3].value  # per factor of 3
     straight = [first[-2].value + b * math.log(first[-2].scale / s) / math.log(RATIO) for s in scales]
@@ -160,7 +156,7 @@ def times_panel(found: Found, scales: list[float]) -> Lines:
     )
 
 
-def figure(found: Found) -> Figure:
+def figure(found: StartFlows) -> Figure:
     scales = list(found.laws)
     trained = [s for s in scales if math.isfinite(found.laws[s].value)]
     one_hot = [s for s in scales if math.isfinite(found.laws[s].one_hot_key)]
@@ -192,7 +188,7 @@ def figure(found: Found) -> Figure:
     )
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: StartFlows) -> Outcome:
     seeds = list(found.flows)
     ratios, logs = [last_ratio(found.flows[i]) for i in seeds], [by_logarithm(found.flows[i]) for i in seeds]
     smallest = list(found.laws)[-1]

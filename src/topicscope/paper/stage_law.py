@@ -18,7 +18,7 @@ from topicscope.world import Fixed, Masking, TopicModel
 
 STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
 SCALES: dict[Scale, tuple[float, ...]] = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
-SEEDS = {"quick": 2, "full": 5}
+SEEDS: dict[Scale, int] = {"quick": 2, "full": 5}
 COMMON = 1e-3  # the scale that `no-correct-words` takes too
 AFTER = 8.0  # A flow ends so many e-folds after the predicted half-time of key and query: on the second plateau
 # Up to this scale there is a second plateau: from larger starts the third act begins before the second ends.

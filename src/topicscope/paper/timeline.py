@@ -15,7 +15,7 @@ from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, O
 
 
 @dataclass(frozen=True)
-class Found:
+class Timelines:
     sandbox: Sequence[measures.Timeline]
     text: measures.Timeline | None
     config: dict[str, Any]
@@ -45,7 +45,7 @@ def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.P
         return language.timeline(probed), config
 
 
-def measure(context: Context) -> Found:
+def measure(context: Context) -> Timelines:
     """The sandbox in the setting nearest to Figure 4, at twice its rate."""
     runs = train_many(
         context,
@@ -60,9 +60,9 @@ def measure(context: Context) -> Found:
         measures.Timeline.of(training.sandbox_effects(run.config, run.snapshots, seed=context.seed)) for run in runs
     ]
     if not context.corpus:
-        return Found(sandbox, None, config)
+        return Timelines(sandbox, None, config)
     text, text_config = timeline_of_text(context)
-    return Found(sandbox, text, {"sandbox": config, "text": text_config.as_dict()})
+    return Timelines(sandbox, text, {"sandbox": config, "text": text_config.as_dict()})
 
 
 def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
     return {"moments": whole["moments"], "later": whole["order"]}
 
 
-def judge(found: Found) -> Outcome:
+def judge(found: Timelines) -> Outcome:
     holds = [
         order is not None and order.interval is not None and order.interval[0] > 1
         for order in (timeline.order for timeline in found.sandbox)

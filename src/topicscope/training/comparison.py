@@ -23,17 +23,7 @@ ValueArray = Float[np.ndarray, "V V"]
 
 @dataclass(frozen=True)
 class OptimumComparison:
-    """How far a value matrix W is from W*, as relative Frobenius distances |W - W*| / |W*|.
-
-    Attributes:
-        best: W* of the run's world; None where it is not known.
-        distances: By what W is compared with: 'optimum', 'theorem2', 'limit', 'own_documents' and, where it applies,
-            'predicted'.
-        notes: What could not be compared, and why.
-
-    Example:
-        See `compare_with_optimum`.
-    """
+    """How far a value matrix W is from W*, as relative Frobenius distances |W - W*| / |W*|."""
 
     best: ValueOptimum | None
     distances: dict[str, float]

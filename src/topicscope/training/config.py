@@ -31,6 +31,7 @@ from topicscope.ground import (
     log_steps,
     merged,
     nearest,
+    refuse,
     section,
 )
 from topicscope.laws import covered_world
@@ -98,7 +99,7 @@ class Schedule:
     @model_validator(mode="after")
     def _check(self) -> Schedule:
         unbounded = [phase.steps is None for phase in self.phases]
-        for wrong, message in (
+        refuse(
             (self.repeat and not self.phases, "schedule: repeat needs phases to repeat"),
             (
                 not all(phase.parts for phase in self.phases),
@@ -108,9 +109,7 @@ class Schedule:
                 any(unbounded[:-1]) or (self.repeat and any(unbounded)),
                 "schedule: only the last phase of a schedule that does not repeat may leave out its steps",
             ),
-        ):
-            if wrong:
-                raise ValueError(message)
+        )
         return self
 
     def active(self, step: int, trained: tuple[str, ...]) -> tuple[str, ...]:
@@ -231,7 +230,7 @@ class RunConfig(Config):
         frozen, last = next((part for part in named if part not in trained), None), max(self.snapshot_steps, default=0)
         parts = (part for phase in self.schedule.phases for part in phase.parts)
         unknown = next((part for part in parts if part not in self.model.STREAMS), None)
-        for wrong, message in (
+        refuse(
             (not trained, "every part of the model is frozen; let at least one be 'trained'"),
             (
                 unknown is not None,
@@ -255,9 +254,7 @@ class RunConfig(Config):
                 (self.data.train_file or self.data.dev_file) and self.documents.length == "infinite",
                 "data files hold finite documents; set documents.length to a number or a range",
             ),
-        ):
-            if wrong:
-                raise ValueError(message)
+        )
         return self
 
     def with_world(self) -> RunConfig:

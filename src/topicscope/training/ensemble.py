@@ -321,17 +321,6 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
 
 
 def resolve_device(configs: Sequence[RunConfig]) -> torch.device:
-    """Where runs are trained: 'auto' takes a GPU if there is one and it is quicker.
-
-    Args:
-        configs: The runs.
-
-    Returns:
-        The device.
-
-    Example:
-        >>> resolve_device([RunConfig(device="cpu")])
-        device(type='cpu')
-    """
+    """Where runs are trained: 'auto' takes a GPU if there is one and it is quicker."""
     name = configs[0].device
     return torch.device(usable_device(name, worth_it=name != "auto" or quicker_on_gpu(configs)))

@@ -279,26 +279,7 @@ def read_snapshot(folder: Path, step: int) -> Weights:
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
-    """Read the run, or the runs, of a folder that `train` wrote.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        A `Run`, or `Runs` where the folder holds several.
-
-    Raises:
-        InputError: The folder is missing, unfinished or damaged.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope import RunConfig, train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     run = train(RunConfig.of(small, steps=30), f"{folder}/run")
-        ...     read_run(f"{folder}/run").results["dev_loss"] == run.results["dev_loss"]
-        True
-    """
+    """Read the run, or the runs, of a folder that `train` wrote."""
     path = Path(folder)
     runs = folders.finished_about(path, TRAIN).runs
     return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
@@ -314,24 +295,5 @@ def read_one(path: Path) -> Run:
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to resume them.
-
-    Args:
-        folder: A folder that `train` began.
-
-    Returns:
-        One config, or a list where the folder was opened for several.
-
-    Raises:
-        InputError: The folder holds no run to resume.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope import RunConfig, train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = train(RunConfig.of(small, steps=30), f"{folder}/run")
-        ...     stored_configs(f"{folder}/run").steps
-        30
-    """
+    """The config, or the configs, of the runs that a folder was opened for: to resume them."""
     return configs_to_resume(folder, TRAIN, RunConfig)

@@ -40,23 +40,7 @@ DOCUMENTS = 1000  # dev documents, at most, whose attention is averaged and whos
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a run of `topicscope train`.
-
-    Args:
-        folder: Any folder.
-
-    Returns:
-        True for the folder of a run, finished or not; False for all others, also where there is no folder.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.training import train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = train(RunConfig.of(small, steps=10), f"{folder}/run")
-        ...     is_sandbox(f"{folder}/run"), is_sandbox(folder)
-        (True, False)
-    """
+    """Whether a folder holds a run of `topicscope train`."""
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
 
@@ -113,25 +97,7 @@ def snapshot_timeline(
     seed: int = 0,
     notes: Sequence[str] = (),
 ) -> Timeline:
-    """The timeline of weights that are given by step.
-
-    Args:
-        config: Config of the run.
-        snapshots: Trained parts by name, by step.
-        resamples: Number of resamples of the bootstrap over topics.
-        seed: Seed of the bootstrap.
-        notes: Sentences that the timeline begins with.
-
-    Returns:
-        The timeline.
-
-    Example:
-        >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
-        >>> snapshots = {0: {"value": np.zeros((7, 7))}, 10: {"value": config.topic_model.same_topic.astype(float)}}
-        >>> timeline = snapshot_timeline(config, snapshots, resamples=20)
-        >>> [(row.step, row.effect.same, row.effect.different) for row in timeline.rows]
-        [(0, 0.0, 0.0), (10, 1.0, 0.0)]
-    """
+    """The timeline of weights that are given by step."""
     return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
 
 
@@ -153,28 +119,7 @@ def sandbox_effects(
     seed: int = 0,
     data: RunData | None = None,
 ) -> dict[str, dict[int, Effect | None]]:
-    """Same topic against different topic, by measure and step, with intervals from a bootstrap over topics.
-
-    Args:
-        config: Config of the run.
-        snapshots: Trained parts by name, by step.
-        resamples: Number of resamples of the bootstrap.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        By measure and step. 'embedding' is the cosine of two words' embeddings, 'value' the entry of W_V (one-hot
-        words), 'attention' the weight of a pair of positions.
-
-    Raises:
-        InputError: The run trains none of these parts.
-
-    Example:
-        >>> config = RunConfig.of({"topic_model": {"topics": 3, "words_per_topic": 2}})
-        >>> same = config.topic_model.same_topic.astype(float)
-        >>> effects = sandbox_effects(config, {10: {"value": same}}, resamples=20)
-        >>> effects["value"][10].difference
-        1.0
-    """
+    """Same topic against different topic, by measure and step, with intervals from a bootstrap over topics."""
     topic, counts = config.topic_model.main_topic, None
     readings = {step: config.model.read(weights) for step, weights in sorted(snapshots.items())}
     if next(iter(readings.values())).scores is not None:
@@ -208,26 +153,7 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
-    """The weights that a run kept on its way.
-
-    Args:
-        folder: A run folder.
-
-    Returns:
-        The config, and trained parts by name, by step.
-
-    Raises:
-        InputError: The folder is no single run, or has no snapshots.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.training import train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = train(RunConfig.of(small, steps=30, snapshots=[0, 20]), f"{folder}/run")
-        ...     sorted(read_snapshots(Path(folder) / "run")[1])
-        [0, 20]
-    """
+    """The weights that a run kept on its way."""
     about = folders.about_of(folder, TRAIN)
     if about.runs is not None:
         raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
@@ -260,15 +186,6 @@ class TopicCeiling:
     """How well a document's topic mixture can be read: from the model, from word counts, and at best.
 
     The first two are linear (ridge) maps, cross-validated over documents. The posterior mean is exact and needs no fit.
-
-    Attributes:
-        model: R^2 and 95% interval, from the model's mean attention output.
-        bag_of_words: The same from the shares of words.
-        posterior: The same for the exact posterior mean: the best that any probe can do.
-        documents: Number of documents.
-
-    Example:
-        See `topic_ceiling`.
     """
 
     model: Predicted
@@ -293,26 +210,7 @@ def topic_ceiling(
     seed: int = 0,
     data: RunData | None = None,
 ) -> TopicCeiling | None:
-    """How much of a document's topic mixture is in the output of attention, and how much could be at most.
-
-    Args:
-        config: Config of the run; its dev documents are used.
-        weights: Trained parts by name.
-        resamples: Number of resamples of the bootstrap over documents.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        The scores; None where the mixtures are not known (a file), documents are infinite, very long or few, or the
-        posterior is not exact.
-
-    Example:
-        >>> from topicscope import RunConfig, train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 60}}
-        >>> run = train(RunConfig.of(small, steps=30))
-        >>> ceiling = topic_ceiling(run.config, run.weights, resamples=50)
-        >>> ceiling.documents, round(ceiling.posterior.r2, 2), ceiling.model.r2 < ceiling.posterior.r2
-        (60, 1.0, True)
-    """
+    """How much of a document's topic mixture is in the output of attention, and how much could be at most."""
     dev = (data or RunData(config)).task.dev
     if not isinstance(dev, MaskedDocuments) or config.data.dev_file is not None:
         return None

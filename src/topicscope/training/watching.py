@@ -31,19 +31,6 @@ class WatchedRun:
     """A run that is still going on: reads metrics.jsonl as it grows, and all of it anew after the run was resumed.
 
     It holds a bounded number of rows.
-
-    Args:
-        folder: The folder of the run.
-
-    Example:
-        >>> import tempfile
-        >>> from topicscope.training import train
-        >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = train(RunConfig.of(small, steps=30, snapshots=[30]), f"{folder}/run")
-        ...     watched = WatchedRun(f"{folder}/run")
-        ...     watched.update(), watched.update(), watched.steps  # new lines, then none
-        (True, False, 30)
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -121,34 +108,12 @@ class WatchedRun:
 
 
 def ask_to_pause(folder: str | os.PathLike[str]) -> None:
-    """Ask a run to pause: it writes a checkpoint at its next block of steps and ends. `resume` continues it.
-
-    Args:
-        folder: The folder of the run.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ask_to_pause(folder)
-        ...     (Path(folder) / PAUSE).exists()
-        True
-    """
+    """Ask a run to pause: it writes a checkpoint at its next block of steps and ends. `resume` continues it."""
     (Path(folder) / PAUSE).touch()
 
 
 def ask_to_stop(folder: str | os.PathLike[str]) -> None:
-    """Ask a run to end for good at its next block of steps: its results are those of the steps so far.
-
-    Args:
-        folder: The folder of the run.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     ask_to_stop(folder)
-        ...     (Path(folder) / STOP).exists()
-        True
-    """
+    """Ask a run to end for good at its next block of steps: its results are those of the steps so far."""
     (Path(folder) / STOP).touch()
 
 
