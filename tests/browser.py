@@ -19,13 +19,8 @@ from selenium.webdriver.support.wait import WebDriverWait
 CHROMIUM, DRIVER = "/usr/bin/chromium", shutil.which("chromedriver")
 SIZE = 1200, 900
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
     f"--window-size={SIZE[0]},{SIZE[1]}",
 )
 ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"

@@ -153,7 +153,7 @@ def die_in_an_append(at: int) -> None:
         if count == at:
             os._exit(KILLED)
 
-    files.append = append  # type: ignore[attr-defined]
+    files.append = append
 
 
 def run_out_of_memory() -> None:

@@ -50,25 +50,13 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
     (out / "mine.txt").write_text("keep")
     topicscope("train", *TINY, "--loss", "squared", "--out", str(out), "--force", "--no-floors")
     assert {path.name for path in out.iterdir()} == {
-        ".lock",
-        "about.json",
-        "config.yaml",
-        "environment.json",
-        "metrics.jsonl",
-        "mine.txt",
-        "results.json",
-        "shown.safetensors",
-        "weights.safetensors",
+        *(".lock", "about.json", "config.yaml", "environment.json", "metrics.jsonl", "mine.txt", "results.json"),
+        *("shown.safetensors", "weights.safetensors"),
     }
     topicscope("train", *TINY, "--runs", "3", "--out", str(out), "--force", "--no-floors")
     before = (out / "run-001" / "results.json").read_bytes()
     for name in (
-        "about.json",
-        "results.json",
-        "config.yaml",
-        "metrics.jsonl",
-        "shown.safetensors",
-        "weights.safetensors",
+        *("about.json", "results.json", "config.yaml", "metrics.jsonl", "shown.safetensors", "weights.safetensors"),
         "environment.json",
     ):
         (out / "run-001" / name).unlink()
@@ -94,12 +82,7 @@ def test_a_data_file_of_any_length_and_no_floors_for_it(tmp_path: Path) -> None:
         f"data.train_file={tmp_path / 'd'}",
         "--set",
         f"data.dev_file={tmp_path / 'd'}",
-        "--steps",
-        "5",
-        "--batch-size",
-        "2",
-        "--device",
-        "cpu",
+        *("--steps", "5", "--batch-size", "2", "--device", "cpu"),
     ]
     assert json.loads(topicscope("train", *flags, "--json").stdout)["floors"] == {}
 
@@ -179,25 +162,9 @@ def test_bad_files_get_one_line_and_exit_code_2(tmp_path: Path) -> None:
 
 
 COMMANDS = (
-    "train",
-    "reproduce",
-    "list",
-    "topics",
-    "probe",
-    "timeline",
-    "words",
-    "pretrain",
-    "sweep",
-    "show",
-    "report",
-    "bench",
-    "theory theorem1",
-    "theory theorem2",
-    "theory theorem3",
-    "theory theorem5",
-    "theory landscape",
-    "theory optimum",
-    "theory verify",
+    *("train", "reproduce", "list", "topics", "probe", "timeline", "words", "pretrain", "sweep", "show", "report"),
+    *("bench", "theory theorem1", "theory theorem2", "theory theorem3", "theory theorem5", "theory landscape"),
+    *("theory optimum", "theory verify"),
 )
 
 
@@ -212,10 +179,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 def test_the_list_of_commands_is_quick_to_come() -> None:
     """Help does not wait for PyTorch."""
     lines = [
-        "import sys",
-        "sys.argv = ['topicscope', '--help']",
-        "from topicscope.cli.main import main",
-        "try: main()",
+        *("import sys", "sys.argv = ['topicscope', '--help']", "from topicscope.cli.main import main", "try: main()"),
         "except SystemExit: pass",
     ]
     code = "\n".join([*lines, "assert 'torch' not in sys.modules"])

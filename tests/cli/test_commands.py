@@ -487,10 +487,8 @@ def test_certificates_one_row_per_claim(monkeypatch: pytest.MonkeyPatch) -> None
         ["grows", "2", "0", "1e-06", "yes"],
     ]
     assert [line for line in shown.splitlines() if line.startswith("- ")] == [
-        "- lost, T=3 p_m=0.5 other=1: was lost",
-        "- open, T=3 p_m=0.5 other=1: [first]",
-        "- open, T=3 p_m=0.5 other=1: strained here",
-        "- grows, T=3 p_m=0.5 other=1: exponent 2",
+        *("- lost, T=3 p_m=0.5 other=1: was lost", "- open, T=3 p_m=0.5 other=1: [first]"),
+        *("- open, T=3 p_m=0.5 other=1: strained here", "- grows, T=3 p_m=0.5 other=1: exponent 2"),
     ]
     printed = json.loads(topicscope("theory", "verify", "--json", code=1).stdout)
     assert (printed["failed"], len(printed["certificates"])) == (1, 10)

@@ -55,8 +55,7 @@ REFUSED = {
 }
 WORKS = (
     "theory theorem2",
-    "train --steps 20 --topics 3 --words-per-topic 2 --set data.documents=20 --out run --device cpu",
-    "show run",
+    *("train --steps 20 --topics 3 --words-per-topic 2 --set data.documents=20 --out run --device cpu", "show run"),
     "reproduce figure7 --out paper --engine serial",
 )
 

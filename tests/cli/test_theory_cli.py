@@ -75,13 +75,7 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     np.save(tmp_path / "w.npy", np.zeros((7, 7)))
     found = json.loads(
         topicscope(
-            "theory",
-            "theorem2",
-            "--topics",
-            "3",
-            "--words-per-topic",
-            "2",
-            "--matrix",
+            *("theory", "theorem2", "--topics", "3", "--words-per-topic", "2", "--matrix"),
             str(tmp_path / "w.npy"),
             "--json",
         ).stdout
@@ -89,13 +83,7 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     assert found["comparison"]["largest_difference"] == pytest.approx(max(found["same_topic"], found["mask_column"]))
     found = json.loads(
         topicscope(
-            "theory",
-            "theorem1",
-            "--topics",
-            "3",
-            "--words-per-topic",
-            "2",
-            "--embedding",
+            *("theory", "theorem1", "--topics", "3", "--words-per-topic", "2", "--embedding"),
             str(tmp_path / "w.npy"),
             "--json",
         ).stdout

@@ -157,12 +157,8 @@ def test_the_landscape_has_its_minimum_and_the_ends_of_the_interval(
 @pytest.mark.parametrize(
     "query",
     [
-        "prior=dirichlet&alpha=0.5",
-        "prior=groups&groups=2&rho=0.8",
-        "prior=logistic-normal&covariance=2",
-        "zipf=1",
-        "overlap=0.25",
-        "common_words=3&common_share=0.2",
+        *("prior=dirichlet&alpha=0.5", "prior=groups&groups=2&rho=0.8", "prior=logistic-normal&covariance=2"),
+        *("zipf=1", "overlap=0.25", "common_words=3&common_share=0.2"),
     ],
 )
 def test_other_worlds_have_their_optimum(browser: webdriver.Chrome, served: Served, query: str) -> None:

@@ -75,10 +75,7 @@ def test_two_half_times_of_topic_contrasts_say_which_documents_they_are_of() -> 
 def test_headings_are_said_once_and_have_their_spaces() -> None:
     shown = [section for part in PARTS for section in part_view(part, question({})).sections]
     assert [section.title for section in shown] == [
-        "The best value matrix",
-        "When each stage happens",
-        "The best attention for a frozen W_V",
-        "Theorem 1",
+        *("The best value matrix", "When each stage happens", "The best attention for a frozen W_V", "Theorem 1"),
         "Theorem 2",
     ]
     headings = [title for section in shown for title in (section.title, *(one.title for one in section.figures))]

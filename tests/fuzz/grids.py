@@ -81,23 +81,12 @@ PARTS: dict[str, tuple[Any, ...]] = {
 TEXTS = (
     *values.BROKEN,
     *(
-        "",
-        "# nothing\n",
-        "---\n---\n",
-        "kind: train\n---\nkind: train\n",
-        "null",
-        "- a\n- b\n",
-        "5",
-        "text",
+        *("", "# nothing\n", "---\n---\n", "kind: train\n---\nkind: train\n", "null", "- a\n- b\n", "5", "text"),
         "\ufeffkind: train\n",
     ),
     *(
-        "kind: train\nkind: train\n",
-        "base: {steps: 1, steps: 2}\n",
-        "? {a: 1}\n: 2\n",
-        "base: &b {data: *b}\n",
-        "\0",
-        "a: \x07",
+        *("kind: train\nkind: train\n", "base: {steps: 1, steps: 2}\n", "? {a: 1}\n: 2\n", "base: &b {data: *b}\n"),
+        *("\0", "a: \x07"),
     ),
     *(values.ALIASES, "axes:\n" + "  " + values.ALIASES.replace("\n", "\n  "), "base:\n  text: articles.txt\n"),
     *(

@@ -78,19 +78,7 @@ ODD_FLOATS = ("0", "1e-300", "1e308", "1e400", "5e-324", "1", "0.999999999999")
 ODD_WORDS = (
     *("", " ", "sideways", "[bold]x", "run[/]", "é", "\u202e", "x" * 300, "a\nb", "null", "[]", "{", "1e308", "nan"),
     *(
-        "-1",
-        "0",
-        "None",
-        "*",
-        "../..",
-        "~",
-        "hf:nobody/nothing",
-        "hf:",
-        "[0,1",
-        "{a: 1",
-        "[[1]]",
-        "[1e30]",
-        "%s",
+        *("-1", "0", "None", "*", "../..", "~", "hf:nobody/nothing", "hf:", "[0,1", "{a: 1", "[[1]]", "[1e30]", "%s"),
         "{0}",
     ),
 )
@@ -227,19 +215,7 @@ def expected(text: str, name: str, node: Any, whole: dict[str, Any], base: Base)
 
 
 UNKNOWN = (
-    "stepz",
-    "a.b.c",
-    "optimizer.lrr",
-    "topic_model.words",
-    "",
-    ".",
-    "..",
-    "a..b",
-    "1",
-    "é",
-    "[bold]",
-    "null",
-    " ",
+    *("stepz", "a.b.c", "optimizer.lrr", "topic_model.words", "", ".", "..", "a..b", "1", "é", "[bold]", "null", " "),
 )
 
 

@@ -15,10 +15,7 @@ from tests.fuzz.texts import RAW
 
 GIVEN_JSON = (
     *(
-        "",
-        "null",
-        "[]",
-        "{}",
+        *("", "null", "[]", "{}"),
         '"x"',
         "5",
         "[1]",
@@ -48,11 +45,7 @@ GIVEN_JSON = (
 )
 GIVEN_CSV = (
     *(
-        "",
-        "word,topic\n",
-        "word,topic\nbread\n",
-        "word\nbread\n",
-        "topic,word\n1,bread\n1,butter\n2,boat\n",
+        *("", "word,topic\n", "word,topic\nbread\n", "word\nbread\n", "topic,word\n1,bread\n1,butter\n2,boat\n"),
         "word,topic\n,\n",
     ),
     *(
@@ -106,17 +99,8 @@ def by_matrix(rng: Random, id_: str) -> Case:
     np.save(buffer, array)
     content = buffer.getvalue()
     texts = (
-        "",
-        "1,2\n3\n",
-        "a,b\n",
-        "1;2\n",
-        "1,2,\n",
-        "nan,1\n1,inf\n",
-        "1e999,0\n0,0\n",
-        "1\n",
-        ",\n,\n",
-        "0x1,1\n1,1\n",
-        "1_0,1\n1,1\n",
+        *("", "1,2\n3\n", "a,b\n", "1;2\n", "1,2,\n", "nan,1\n1,inf\n", "1e999,0\n0,0\n", "1\n", ",\n,\n"),
+        *("0x1,1\n1,1\n", "1_0,1\n1,1\n"),
     )
     if ending == ".csv":
         content = rng.choice((*(text.encode() for text in texts), *RAW, content))
@@ -136,14 +120,7 @@ def by_matrix(rng: Random, id_: str) -> Case:
 
 ODD_DOCUMENTS = (
     *(
-        "",
-        "\n",
-        "0 1 2 3\n",
-        "0 1\n\n2 3\n",
-        "a b\n",
-        "4\n",
-        "-1\n",
-        "1.5\n",
+        *("", "\n", "0 1 2 3\n", "0 1\n\n2 3\n", "a b\n", "4\n", "-1\n", "1.5\n"),
         "9" * 400 + "\n",
         "٣\n",
         "0,1,2\n",
@@ -151,16 +128,9 @@ ODD_DOCUMENTS = (
     ),
     *(
         "0\n" * 1000,
-        "\0",
-        "0 1 2\r1 2\r",
-        "0\t1\n",
-        "\ufeff0 1\n",
+        *("\0", "0 1 2\r1 2\r", "0\t1\n", "\ufeff0 1\n"),
         "0 " * 100_000,
-        "1e3\n",
-        "0x1\n",
-        "²\n",
-        "0\x0c1\n",
-        "nan\n",
+        *("1e3\n", "0x1\n", "²\n", "0\x0c1\n", "nan\n"),
     ),
 )
 

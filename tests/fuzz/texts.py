@@ -33,10 +33,7 @@ ODD_LINES = (
     ),
     *(
         '"text"',
-        "{",
-        "{}",
-        "",
-        " ",
+        *("{", "{}", "", " "),
         '{"text": ""}',
         '{"text": "\\u0000"}',
         '{"text": NaN}',
@@ -89,11 +86,7 @@ ODD_TEXTS = (
 )
 ODD_TABLES = (
     *(
-        "",
-        "text\n",
-        "text",
-        "id,text\n",
-        "id\n1\n",
+        *("", "text\n", "text", "id,text\n", "id\n1\n"),
         '"text\n',
         'text\n"open\n' + "x\n" * 50,
         "text,text\na,b\n",
@@ -203,22 +196,9 @@ def by_stop_words(rng: Random, id_: str) -> Case:
 def by_words(rng: Random, id_: str) -> Case:
     """Words to map: unknown, odd, doubled, many."""
     pool = (
-        "bread",
-        "boat",
-        "/",
-        "zzz",
-        "",
-        " ",
-        "[MASK]",
-        "[bold]",
-        "[/]",
-        "é☃",
+        *("bread", "boat", "/", "zzz", "", " ", "[MASK]", "[bold]", "[/]", "é☃"),
         "x" * 5000,
-        "\0x",
-        "🙂",
-        "bread boat",
-        "\udcff",
-        "\n",
+        *("\0x", "🙂", "bread boat", "\udcff", "\n"),
     )
     chosen = [word for word in rng.choices(pool, k=rng.randrange(1, 8)) if "\0" not in word]
     return Base(("words", "model", *chosen), ("model",)).case(id_, ("--out", "out"), Expect.EITHER)

@@ -143,7 +143,7 @@ def test_shuffled_labels_are_not_found() -> None:
 
 def test_labels_of_few_documents_are_left_out_and_said() -> None:
     texts, labels = labelled(60)
-    loaded = LoadedModel("planted", Planted({}, 0.0), TOKENIZER, 60)
+    loaded = LoadedModel("planted", labelled_states({}, 0.0), TOKENIZER, 60)
     words = label_words(texts, labels, VOCABULARY)
     given: list[str | None] = ["chess", None, *labels[2:]]
     probe = probe_model(loaded, texts, words, BARE, labels=given, vocabulary=VOCABULARY)
@@ -156,7 +156,7 @@ def test_labels_of_few_documents_are_left_out_and_said() -> None:
 
 def test_labels_without_states_are_said_to_be_left_out() -> None:
     texts, labels = labelled(60)
-    loaded = LoadedModel("planted", Planted({}, 0.0), TOKENIZER, 60)
+    loaded = LoadedModel("planted", labelled_states({}, 0.0), TOKENIZER, 60)
     words, without = label_words(texts, labels, VOCABULARY), replace(BARE, states=False)
     probe = probe_model(loaded, texts, words, without, labels=labels, vocabulary=VOCABULARY)
     assert probe.labels == []
@@ -308,7 +308,7 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
         "hidden states: fewer than 10 documents have words of topics, too few to predict mixtures; give more documents",
         NO_HEAD,
     ]
-    without = Planted(a, 0)
+    without = states_with_topics(a, 0)
     whole = without.forward
 
     def stripped(**inputs: Any) -> Any:

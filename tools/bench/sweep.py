@@ -72,7 +72,7 @@ def bench_sweep(_device: str = "cpu", *, quick: bool = False, say: Say = lambda 
     def wall(points: tuple[Point, ...]) -> float:
         began = time.perf_counter()
         compute(place, points)
-        return (time.perf_counter() - began) / len(points.points)
+        return (time.perf_counter() - began) / len(points)
 
     together, alone = wall(task), wall(task[:1])
     return [*rows, Row("one point of a sweep, eight trained together", "s", together, {"one by one": alone})]

@@ -19,6 +19,7 @@ DOORS = {
     "topicscope.theory": "",
     "topicscope.world": "",
     "topicscope.model": "",
+    "topicscope.laws": "",
     "topicscope.training": "",
     "topicscope.language": "",
     "topicscope.pretraining": "",

@@ -102,7 +102,6 @@ class PairSums:
         return _mean(self.same.sum(-1), self.same_pairs.sum(-1))
 
     def topic_between(self) -> Float[np.ndarray, "K K"]:
-        """Mean between every two topics: which are near each other, and which far."""
         return _mean(self.between.sum(-1), self.between_pairs.sum(-1))
 
 

@@ -70,7 +70,6 @@ def ridge_scores(
     *,
     seed: int,
 ) -> list[Scores]:
-    """How much of some shares is linear in some features: ridge regression, cross-validated."""
     x, y = (np.asarray(array, dtype=np.float64) for array in (features, shares))
     every, fold = [np.arange(len(x)), *orders], folds(len(x), seed)
     errors = np.full((len(every), len(x)), np.nan)
@@ -147,7 +146,6 @@ class ClassScores:
         return float(self._f1(np.ones((1, len(self.truth))))[0])
 
     def intervals(self, resamples: int, seed: int) -> tuple[Interval | None, Interval | None]:
-        """Of accuracy and macro F1, 95%: bootstrap over documents."""
         times = drawn_documents(len(self.truth), resamples, seed)
         return interval(times @ (self.truth == self.guessed) / len(self.truth)), interval(self._f1(times))
 

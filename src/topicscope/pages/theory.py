@@ -111,10 +111,10 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
         figures.append(Figure("dynamics", "Norms of value, key and query", alt, [panel], 1))
     rows = [
         [
-            row["stage"],
-            row["quantity"],
+            str(row["stage"]),
+            str(row["quantity"]),
             "not covered" if row["value"] is None else f"{row['value']:.6g}",
-            row["meaning"],
+            str(row["meaning"]),
         ]
         for row in found.rows()
     ]

@@ -104,7 +104,6 @@ def gradient_vanishes(s: Setting, name: str, matrix: Matrix) -> Certificate:
 
 
 def family_is_flat(s: Setting, disturb: float = 1.0) -> Certificate:
-    """All members cost 1 - 1/(tau v) exactly."""
     rng = np.random.default_rng(0)
     losses = [loss_of(s, disturb * random_member(s, rng)) for _ in range(20)]
     return Certificate(
@@ -116,7 +115,6 @@ def family_is_flat(s: Setting, disturb: float = 1.0) -> Certificate:
 
 
 def outside_costs_more(s: Setting, scale: float = 1.0) -> Certificate:
-    """A step out of the family raises the loss, relative to the squared violation of its conditions."""
     rng, exact, least = np.random.default_rng(0), scale * family_loss(s), math.inf
     for _ in range(20):
         member = random_member(s, rng)
@@ -133,7 +131,6 @@ def outside_costs_more(s: Setting, scale: float = 1.0) -> Certificate:
 
 
 def ridge_converges(optimum: Theorem2) -> Certificate:
-    """The distance to Theorem 2 falls in proportion to lambda: measured as the exponent, which has to be 1."""
     s, exact, rates = optimum.setting, optimum.matrix(), (1e-7, 1e-8)
     rows = all_documents(s)
     distance = [relative(uniform_optimum(rows, ridge=rate).matrix, exact) for rate in rates]
@@ -149,7 +146,6 @@ def ridge_converges(optimum: Theorem2) -> Certificate:
 
 
 def theorem1_family(s: Setting, bias_scale: float = 1.0, embedding_scale: float = 1.0) -> list[Certificate]:
-    """Theorem 1 likewise: flat family with the fixed bias, gradient zero, realisable."""
     rng, bias = np.random.default_rng(0), bias_scale * prediction_bias(s.topic_model, s.masking)[:, None]
     members = [theorem1(s).matrix(), *(random_gram(s, rng) for _ in range(5))]
     # the loss is a difference of terms as large as the squared entries: its rounding is measured by them
@@ -261,7 +257,6 @@ def remark5(s: Setting, gamma: float = 5.0, disturb: float = 1.0) -> list[Certif
 
 
 def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -> Certificate:
-    """tau and T / tau both grow tenfold; the distance to the asymptotic loss has to fall in proportion to 1 / tau."""
     distances = []
     for growth in (10, 100, 1000):
         s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)

@@ -232,7 +232,6 @@ def flow_is_exponential(
 
 
 def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: float = 1.0) -> Certificate:
-    """The handful of numbers against whole matrices: W*, its loss, the limit, Theorem 2 and W(t)."""
     error, topics = 0.0, s.topic_model
     for prior in (Fixed(topics_per_document=s.tau), Dirichlet(alpha=0.3)):
         few = optimum(topics, prior, s.masking, length=length, weighting=weighting)
@@ -292,7 +291,6 @@ def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRate
 def limit_is_approached(
     world: SmallWorld, masking: Masking, weighting: Weighting = "run", limit: ValueArray | None = None
 ) -> Certificate:
-    """The distance of W* to its limit falls in proportion to 1 / N: measured as the exponent."""
     moments = world.moments()
     if limit is None:
         limit = limit_of_length(world.word_topics, moments.mean, moments.second, masking)

@@ -241,7 +241,6 @@ class DenseOptimum(ValueOptimum):
 
     @property
     def entries(self) -> Entries | None:
-        """Means of W* by the relation of two words, where topics are disjoint."""
         return None if self.topic is None else mean_entries(self.value, self.topic)
 
     def limit_matrix(self) -> ValueArray:
@@ -315,7 +314,6 @@ def dense_optimum(
     notes: tuple[str, ...] = (),
     topic: Int[np.ndarray, " words"] | None = None,
 ) -> DenseOptimum:
-    """From A, E[theta], E[theta theta'], masking and length."""
     mean, second = law.mean, law.second
 
     def endless(law: Moments) -> tuple[ValueArray, float]:

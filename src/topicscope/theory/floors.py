@@ -3,7 +3,7 @@
 Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The loss is that on
 these documents and masks, a sample mean whose standard error is returned beside it. The posterior mean of the topic
 proportions comes from the prior. It is exact for infinite documents; for disjoint topics under all priors but the
-logistic normal; and for any topics under a finite law that is small (world/prior.py). Elsewhere it is estimated by
+logistic normal; and for any topics under a finite law that is small (world/priors.py). Elsewhere it is estimated by
 importance sampling. A predictor that is slightly off can only be worse on average, so the estimate errs upwards: the
 first-order error vanishes at the optimum, and the second-order one is seen in two halves of the draws. Both are in
 `numerical_error`. Where the draws are worth too few, there is no floor, and `NoFloor` says why.

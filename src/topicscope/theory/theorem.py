@@ -28,8 +28,6 @@ ValueMatrix = Literal["blocks", "diagonal"]
 
 
 class Entry(NamedTuple):
-    """A number of a theorem, as a table shows it."""
-
     name: str
     value: float
     meaning: str
@@ -70,7 +68,6 @@ class Theorem(Result):
         """The theorem's numbers, for a table."""
 
     def numbers(self) -> dict[str, float]:
-        """The theorem's numbers by their names in JSON."""
         return {name: value for name, value in vars(self).items() if name != "setting"}
 
     def settings(self) -> dict[str, float]:
