@@ -35,7 +35,13 @@ SHOWN = 60  # characters of a constant's value
 
 
 def public_names(door: str) -> list[str]:
-    return sorted(importlib.import_module(door).__all__, key=lambda name: (name.lower(), name))
+    """`__all__`; where a door has none, what its `__init__` imports."""
+    module = importlib.import_module(door)
+    names = getattr(module, "__all__", None)
+    if names is None:
+        tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+        names = [a.asname for node in tree.body if isinstance(node, ast.ImportFrom) for a in node.names if a.asname]
+    return sorted(names, key=lambda name: (name.lower(), name))
 
 
 def api_pages() -> dict[str, str]:
@@ -86,7 +92,7 @@ def home(name: str, value: Any) -> str:
     """The first door that has this very object under this name."""
     for door in DOORS:
         module = importlib.import_module(door)
-        if name in module.__all__ and getattr(module, name) is value:
+        if name in public_names(door) and getattr(module, name) is value:
             return door
     raise LookupError(name)
 

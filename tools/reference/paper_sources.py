@@ -170,7 +170,7 @@ SOURCES: dict[str, Source] = {
     "small-start": Source(
         "gradient flow of eq 6 and eq 3, the embedding trained",
         "t50(W_V) = C / (f s sqrt(d))",
-        ("theory/tied_gradient.py", "theory/growth.py"),
+        ("theory/population.py", "theory/growth.py"),
         "dynamics.md",
     ),
     "pipeline": Source(
