@@ -406,12 +406,17 @@ def test_a_loss_that_is_no_number_is_said_and_can_be_stored(which: int, loss: fl
     json.dumps(row.as_dict(), allow_nan=False)
 
 
-LAYERS, HEADS, DIM, TOKENS = 3, 4, 16, 30
-SMALL: dict[str, Any] = {"vocab_size": TOKENS, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
-SMALL |= {"hidden_size": DIM, "intermediate_size": 20, "initializer_range": 0.5}
+LAYERS, FEW, WIDTH, TOKENS = 3, 4, 16, 30
+SMALL: dict[str, Any] = {"vocab_size": TOKENS, "num_hidden_layers": LAYERS, "num_attention_heads": FEW}
+SMALL |= {"hidden_size": WIDTH, "intermediate_size": 20, "initializer_range": 0.5}
 IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-PARTS: dict[str, Any] = {"encoder_layers": LAYERS, "decoder_layers": 2, "encoder_attention_heads": HEADS}
-PARTS |= {"decoder_attention_heads": HEADS, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "decoder_start_token_id": 2}
+PARTS: dict[str, Any] = {"encoder_layers": LAYERS, "decoder_layers": 2, "encoder_attention_heads": FEW}
+PARTS |= {
+    "decoder_attention_heads": FEW,
+    "encoder_ffn_dim": 20,
+    "decoder_ffn_dim": 20,
+    "decoder_start_token_id": 2,
+}
 
 # by architecture: its class, its config, and where the output projection of a layer of its main part is
 KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
@@ -425,13 +430,20 @@ KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
     ),
     "DistilBert": (
         "MaskedLM",
-        {"vocab_size": TOKENS, "dim": DIM, "n_layers": LAYERS, "n_heads": HEADS, "hidden_dim": 20}
+        {"vocab_size": TOKENS, "dim": WIDTH, "n_layers": LAYERS, "n_heads": FEW, "hidden_dim": 20}
         | {"initializer_range": 0.5},
         lambda m, i: m.distilbert.transformer.layer[i].attention.out_lin,
     ),
     "GPT2": (
         "LMHeadModel",
-        {"vocab_size": TOKENS, "n_embd": DIM, "n_layer": LAYERS, "n_head": HEADS, "initializer_range": 0.5, **IDS},
+        {
+            "vocab_size": TOKENS,
+            "n_embd": WIDTH,
+            "n_layer": LAYERS,
+            "n_head": FEW,
+            "initializer_range": 0.5,
+            **IDS,
+        },
         lambda m, i: m.transformer.h[i].attn.c_proj,
     ),
     "GPTNeoX": ("ForCausalLM", {**SMALL, **IDS}, lambda m, i: m.gpt_neox.layers[i].attention.dense),
@@ -442,12 +454,19 @@ KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
     ),
     "Bart": (
         "ForConditionalGeneration",
-        {"vocab_size": TOKENS, "d_model": DIM, "init_std": 0.5, "forced_eos_token_id": 2, **PARTS, **IDS},
+        {"vocab_size": TOKENS, "d_model": WIDTH, "init_std": 0.5, "forced_eos_token_id": 2, **PARTS, **IDS},
         lambda m, i: m.model.encoder.layers[i].self_attn.out_proj,
     ),
     "T5": (
         "ForConditionalGeneration",
-        {"vocab_size": TOKENS, "d_model": DIM, "d_kv": 4, "d_ff": 20, "num_layers": LAYERS, "num_heads": HEADS}
+        {
+            "vocab_size": TOKENS,
+            "d_model": WIDTH,
+            "d_kv": 4,
+            "d_ff": 20,
+            "num_layers": LAYERS,
+            "num_heads": FEW,
+        }
         | {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 2, "initializer_factor": 3.0},
         lambda m, i: m.encoder.block[i].layer[0].SelfAttention.o,
     ),
@@ -502,7 +521,7 @@ def test_a_head_that_puts_out_its_mean_is_a_projection_without_it(kind: str) -> 
     seen: dict[int, Tensor] = {}
     for layer in range(LAYERS):
         find(other, layer).register_forward_pre_hook(lambda _, args, at=layer: seen.__setitem__(at, args[0].detach()))
-    means = HeadMeans([HEADS] * LAYERS)
+    means = HeadMeans([FEW] * LAYERS)
     with torch.no_grad():
         plain = model(**inputs).logits
         unedited = other(**inputs).logits
@@ -514,11 +533,11 @@ def test_a_head_that_puts_out_its_mean_is_a_projection_without_it(kind: str) -> 
     assert torch.equal(plain, untouched)
     torch.testing.assert_close(plain, unedited, rtol=1e-12, atol=1e-12)
     for layer in range(LAYERS):  # the mean over positions that are text, position by position
-        expected, count = torch.zeros(HEADS, 4, dtype=torch.float64), 0
+        expected, count = torch.zeros(FEW, 4, dtype=torch.float64), 0
         for row in range(4):
             for place in range(9):
                 if inputs["attention_mask"][row, place]:
-                    expected, count = expected + seen[layer][row, place].view(HEADS, 4), count + 1
+                    expected, count = expected + seen[layer][row, place].view(FEW, 4), count + 1
         torch.testing.assert_close(means.mean(layer), expected / count, rtol=1e-10, atol=1e-12)
     for layer, heads in chosen.items():
         edited(other, find(other, layer), heads, means.mean(layer))
@@ -556,12 +575,12 @@ def spoken(_text: str, return_tensors: str) -> dict[str, Any]:
 def test_heads_of_layers(kind: str) -> None:
     model = build(kind)
     loaded: Any = SimpleNamespace(tokenizer=spoken, device=torch.device("cpu"))
-    assert heads_of_layers(model, loaded) == [HEADS] * LAYERS
+    assert heads_of_layers(model, loaded) == [FEW] * LAYERS
 
 
 @pytest.mark.model
 def test_an_architecture_of_its_own_way_is_refused() -> None:
-    config = transformers.XLMConfig(vocab_size=TOKENS, emb_dim=DIM, n_layers=LAYERS, n_heads=HEADS)
+    config = transformers.XLMConfig(vocab_size=TOKENS, emb_dim=WIDTH, n_layers=LAYERS, n_heads=FEW)
     build_: Any = transformers.XLMModel
     model = build_(config).eval()
     loaded: Any = SimpleNamespace(tokenizer=spoken, device=torch.device("cpu"))

@@ -14,16 +14,23 @@ from topicscope.theory.attention_loss import (
 )
 from topicscope.theory.certificates import verify
 from topicscope.theory.certify_worlds import Certificate
-from topicscope.theory.clocks import FEWEST_STEPS, AdamClock, MaskFirst, adam_clock, entry_steps, mask_first
+from topicscope.theory.clocks import (
+    FEWEST_STEPS as FEWEST_STEPS,
+    AdamClock,
+    MaskFirst,
+    adam_clock,
+    entry_steps as entry_steps,
+    mask_first,
+)
 from topicscope.theory.dense_optimum import DenseOptimum, closed_form
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
-    DocumentMoments,
+    DocumentMoments as DocumentMoments,
     Weighting,
     document_moments,
-    given_moments,
-    length_weights,
-    solve_moments,
+    given_moments as given_moments,
+    length_weights as length_weights,
+    solve_moments as solve_moments,
 )
 from topicscope.theory.dynamics import dynamics
 from topicscope.theory.dynamics_result import (
@@ -35,22 +42,29 @@ from topicscope.theory.dynamics_result import (
     Training,
     ValueStage,
 )
-from topicscope.theory.floors import BayesLoss, NoFloor, UniformOptimum, bayes_loss, shown_evidence, uniform_optimum
+from topicscope.theory.floors import (
+    BayesLoss,
+    NoFloor,
+    UniformOptimum,
+    bayes_loss,
+    shown_evidence as shown_evidence,
+    uniform_optimum,
+)
 from topicscope.theory.forces import (
     FirstStageRates,
     GroupRates,
     Loss,
     MaskForce,
-    SmallWorld,
+    SmallWorld as SmallWorld,
     TopicShares,
     contrast_force,
     first_stage_rates,
     force_formula,
     group_rates,
-    grouped_subsets,
+    grouped_subsets as grouped_subsets,
     inside_force,
     mask_force,
-    subset_world,
+    subset_world as subset_world,
     topic_contrasts,
     topic_shares,
 )
@@ -65,21 +79,27 @@ from topicscope.theory.landscapes import (
     read_landscape,
     second_stage,
 )
-from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member
-from topicscope.theory.limits import LIMITS
+from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member as random_member
+from topicscope.theory.limits import LIMITS as LIMITS
 from topicscope.theory.optimum import optimum, topics_alike
 from topicscope.theory.population import (
-    NamedWeights,
+    NamedWeights as NamedWeights,
     Population,
-    WordTables,
-    enumerated_loss,
-    gaussian_start,
-    score_force,
-    word_tables,
+    WordTables as WordTables,
+    enumerated_loss as enumerated_loss,
+    gaussian_start as gaussian_start,
+    score_force as score_force,
+    word_tables as word_tables,
 )
 from topicscope.theory.setting import Constants, Setting
 from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
-from topicscope.theory.theorem1 import Theorem1, fit_embedding, prediction_bias, prediction_bias_at, theorem1
+from topicscope.theory.theorem1 import (
+    Theorem1,
+    fit_embedding,
+    prediction_bias,
+    prediction_bias_at as prediction_bias_at,
+    theorem1,
+)
 from topicscope.theory.theorem2 import Theorem2, theorem2
 from topicscope.theory.theorem3 import Theorem3, theorem3
 from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
@@ -89,7 +109,7 @@ from topicscope.theory.value_optimum import (
     OptimumSettings,
     SymmetricOptimum,
     ValueOptimum,
-    relative_distance,
+    relative_distance as relative_distance,
 )
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -98,8 +118,6 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 
 __all__ = [
     "ATTENTION_THEOREMS",
-    "FEWEST_STEPS",
-    "LIMITS",
     "OPTIMUM_THEOREMS",
     "WEIGHTINGS",
     "AdamClock",
@@ -111,7 +129,6 @@ __all__ = [
     "Constants",
     "Convention",
     "DenseOptimum",
-    "DocumentMoments",
     "Dynamics",
     "Embedding",
     "Entries",
@@ -124,7 +141,6 @@ __all__ = [
     "MaskForce",
     "Membership",
     "Mode",
-    "NamedWeights",
     "NoFloor",
     "Optimizer",
     "Optimum",
@@ -133,7 +149,6 @@ __all__ = [
     "Population",
     "SecondStage",
     "Setting",
-    "SmallWorld",
     "Steps",
     "SymmetricOptimum",
     "Theorem",
@@ -149,7 +164,6 @@ __all__ = [
     "ValueOptimum",
     "ValueStage",
     "Weighting",
-    "WordTables",
     "adam_clock",
     "assumptions",
     "asymptotic_loss",
@@ -164,36 +178,23 @@ __all__ = [
     "diagonal_value_matrix",
     "document_moments",
     "dynamics",
-    "entry_steps",
-    "enumerated_loss",
     "escape_rate",
     "family_loss",
     "first_stage_rates",
     "fit_embedding",
     "fit_family",
     "force_formula",
-    "gaussian_start",
-    "given_moments",
     "gradient_flow",
     "group_rates",
-    "grouped_subsets",
     "inside_force",
     "landscape",
-    "length_weights",
     "mask_first",
     "mask_force",
     "optimum",
     "population_loss",
     "prediction_bias",
-    "prediction_bias_at",
-    "random_member",
     "read_landscape",
-    "relative_distance",
-    "score_force",
     "second_stage",
-    "shown_evidence",
-    "solve_moments",
-    "subset_world",
     "theorem1",
     "theorem2",
     "theorem3",
@@ -204,5 +205,4 @@ __all__ = [
     "topics_alike",
     "uniform_optimum",
     "verify",
-    "word_tables",
 ]

@@ -195,25 +195,6 @@ def entry_steps(
 
     Topic contrasts of W_V rise evenly once the mean is learnt, which takes 1 / (T v) over the rate where no output bias
     learns it. Measured: .84 to 1.15 of it in four worlds, at rates from .0003 to .01 and epsilons from 1e-20 to 1e-4.
-
-    Args:
-        growth: How attention grows in this world.
-        value: The half-way step of W_V.
-        attention_dim: d_a.
-        init_scale: Standard deviation of the initial weights.
-        lr: Learning rate.
-        eps: Epsilon of Adam.
-        loss_scale: The loss is multiplied by it: 1 / V where outputs are averaged.
-        output_bias: Whether the output has a trained bias.
-
-    Returns:
-        The number of steps.
-
-    Example:
-        >>> from topicscope.world import Fixed, TopicModel
-        >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
-        >>> entry_steps(growth, value=276, attention_dim=13, init_scale=0.001, lr=0.001, eps=1e-8)
-        211
     """
     if growth.reason is not None or init_scale <= 0:
         return None

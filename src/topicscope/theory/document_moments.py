@@ -45,17 +45,10 @@ class DocumentMoments(NamedTuple):
     """The two moments of masked documents under uniform attention.
 
     x is the word distribution that a masked document shows, y the one-hot word at a masked position.
-
-    Attributes:
-        shown: G = E[xx'] (V x V).
-        joint: H = E[yx'] (V x V); rows are the true word.
-
-    Example:
-        See `document_moments`.
     """
 
-    shown: Float[np.ndarray, "V V"]
-    joint: Float[np.ndarray, "V V"]
+    shown: Float[np.ndarray, "V V"]  # G = E[xx']
+    joint: Float[np.ndarray, "V V"]  # H = E[yx']; rows are the true word
 
 
 def masked_numbers(
@@ -75,21 +68,7 @@ def masked_numbers(
 
 
 def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:
-    """How often pairs of positions are masked, as the moments need it, for documents of some length.
-
-    Args:
-        length: A number of words, an inclusive range of equally probable numbers, or 'infinite'.
-        p_mask: p_m.
-        weighting: How the loss weighs documents: 'run' (as `train` does), 'positions' or 'documents'.
-
-    Returns:
-        Eight weights, for `document_moments`.
-
-    Example:
-        >>> weights = length_weights("infinite", p_mask=0.15)
-        >>> [round(number, 6) for number in weights if number]
-        [0.0225, 0.7225, 0.1275, 0.15, 0.85]
-    """
+    """How often pairs of positions are masked, as the moments need it, for documents of some length."""
     p = p_mask
     if isinstance(length, str):
         return LengthWeights(0, 0, p**2, (1 - p) ** 2, p * (1 - p), 0, p, 1 - p)
@@ -173,19 +152,6 @@ def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting:
     """The two moments of given finite documents: the mean over documents, the exact expectation over masks.
 
     A pair of positions of a document with counts c is (cc' - diag c) / (N (N - 1)).
-
-    Args:
-        counts: Word counts (D x V); [MASK] comes first and is 0.
-        masking: The masking scheme.
-        weighting: How the loss weighs documents; see `length_weights`.
-
-    Returns:
-        E[xx'] and E[yx'].
-
-    Example:
-        >>> moments = given_moments(np.array([[0.0, 3.0, 1.0]]), Masking())
-        >>> moments.joint.sum(1).round(6).tolist()  # a masked position holds word 1 in 3 cases of 4
-        [0.0, 0.75, 0.25]
     """
     lengths, size = counts.sum(1), counts.shape[1]
     shown, joint, total = np.zeros((size, size)), np.zeros((size, size)), 0.0
@@ -215,19 +181,7 @@ ZERO_MOMENT = 1e-13  # eigenvalues of E[xx'] below this share of the largest are
 
 
 def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarray, "V r"], Float[np.ndarray, " r"]]:
-    """W* = H G^+ from the two moments G = E[xx'] and H = E[yx'].
-
-    Args:
-        moments: G and H.
-
-    Returns:
-        W* (V x V), and the eigenvectors (V x r) and eigenvalues (r) of G that are not zero, the largest first.
-
-    Example:
-        >>> moments = DocumentMoments(shown=np.diag([0.5, 0.5]), joint=np.diag([0.0, 0.5]))
-        >>> solve_moments(moments)[0].round(12).tolist()
-        [[0.0, 0.0], [0.0, 1.0]]
-    """
+    """W* = H G^+ from the two moments G = E[xx'] and H = E[yx']."""
     value = whole_solution(moments)
     rates, vectors = graded_eigen(moments.shown)
     if value is not None:

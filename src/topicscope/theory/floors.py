@@ -131,25 +131,7 @@ def bayes_loss(
 def shown_evidence(
     topic_model: TopicModel, masking: Masking, documents: MaskedDocuments, *, hide_masked: bool
 ) -> tuple[Float[np.ndarray, "D V"], float, float]:
-    """How often each document shows each word, and how probable that is.
-
-    Args:
-        topic_model: Words and topics.
-        masking: The masking scheme.
-        documents: Masked documents.
-        hide_masked: Count only the words at positions that are not masked.
-
-    Returns:
-        Counts (D x V), a and e: word w of topic t is shown with probability a theta_t q_w + e.
-
-    Example:
-        >>> from topicscope.world import Documents, Masked
-        >>> documents = Documents(np.array([[1, 2, 2]]), np.array([3]))
-        >>> masked = MaskedDocuments(documents, Masked(3, np.array([0]), true=np.array([1]), shown=np.array([0])))
-        >>> counts, a, e = shown_evidence(TopicModel(2, 1), Masking(), masked, hide_masked=True)
-        >>> counts.tolist(), a, e
-        ([[0.0, 0.0, 2.0]], 1.0, 0.0)
-    """
+    """How often each document shows each word, and how probable that is."""
     counts = documents.shown_counts(topic_model.vocabulary)
     if not hide_masked:
         return counts, masking.k, masking.p_mask * masking.p_random / topic_model.words

@@ -26,22 +26,11 @@ SAME = 1e-12  # difference of proportions and probabilities that are equal
 
 @dataclass(frozen=True, eq=False)
 class SmallWorld:
-    """A world whose law of theta has few values, so that all its documents can be listed.
+    """A world whose law of theta has few values, so that all its documents can be listed."""
 
-    Attributes:
-        word_topics: A (words x T).
-        thetas: The values of theta (L x T).
-        probabilities: Their probabilities (L).
-
-    Example:
-        >>> world = SmallWorld(np.eye(2), thetas=np.eye(2), probabilities=np.array([0.25, 0.75]))
-        >>> world.moments().mean.tolist(), world.infinite(Masking())[1].tolist()
-        ([0.25, 0.75], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    """
-
-    word_topics: Float[np.ndarray, "words T"]
-    thetas: Float[np.ndarray, "L T"]
-    probabilities: Float[np.ndarray, " L"]
+    word_topics: Float[np.ndarray, "words T"]  # A
+    thetas: Float[np.ndarray, "L T"]  # the values of theta
+    probabilities: Float[np.ndarray, " L"]  # their probabilities
 
     def moments(self) -> Moments:
         p = self.probabilities
@@ -58,41 +47,14 @@ class SmallWorld:
 
 
 def subset_world(topics: int, v: int, subsets: dict[tuple[int, ...], float]) -> SmallWorld:
-    """A small world of disjoint topics of v equally probable words, whose documents share a set of topics equally.
-
-    Args:
-        topics: T.
-        v: Words per topic.
-        subsets: Weights by set of topics; topics count from 0.
-
-    Returns:
-        The world.
-
-    Example:
-        >>> subset_world(3, 1, {(0, 1): 1.0, (1, 2): 3.0}).moments().mean.tolist()
-        [0.125, 0.5, 0.375]
-    """
+    """A small world of disjoint topics of v equally probable words, whose documents share a set of topics equally."""
     thetas = np.array([[float(t in subset) / len(subset) for t in range(topics)] for subset in subsets])
     p = np.array(list(subsets.values()))
     return SmallWorld(np.kron(np.eye(topics), np.full((v, 1), 1 / v)), thetas, p / p.sum())
 
 
 def grouped_subsets(topics: int, tau: int, groups: int = 1, rho: float = 0.0) -> dict[tuple[int, ...], float]:
-    """All sets of tau topics with their probabilities, where topics may come in groups.
-
-    Args:
-        topics: T.
-        tau: Topics per document.
-        groups: Number of groups.
-        rho: Probability that all topics of a document come from one group.
-
-    Returns:
-        Probabilities by set of topics.
-
-    Example:
-        >>> grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 1)], grouped_subsets(4, 2, groups=2, rho=1.0)[(0, 2)]
-        (0.5, 0.0)
-    """
+    """All sets of tau topics with their probabilities, where topics may come in groups."""
     every, h = list(itertools.combinations(range(topics), tau)), topics // groups
     inside = [subset for subset in every if len({t // h for t in subset}) == 1]
     return {subset: (1 - rho) / len(every) + (rho / len(inside) if subset in inside else 0.0) for subset in every}
@@ -339,7 +301,7 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
         The force (V x V): key word, query word.
 
     Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
+        >>> from topicscope.theory import Setting, grouped_subsets, score_force, subset_world, theorem2
         >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
         >>> value = theorem2(setting).matrix()
         >>> difference = force_formula(world, setting.masking, value) - score_force(world, setting.masking, value)

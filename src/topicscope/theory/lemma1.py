@@ -81,25 +81,7 @@ def random_member(
     u: Float[np.ndarray, " V"] | None = None,
     scale: float = 0.1,
 ) -> Float[np.ndarray, "V V"]:
-    """A random matrix of the family of Lemma 1: all of them have the same, least loss.
-
-    Args:
-        setting: T, v and masking.
-        rng: Generator.
-        u: The free numbers of the rows (V); None: normal.
-        scale: Standard deviation of what is drawn.
-
-    Returns:
-        The matrix (V x V).
-
-    Example:
-        >>> import torch
-        >>> from topicscope.theory import population_loss
-        >>> setting = Setting.of(4, 3, 2)
-        >>> member = random_member(setting, np.random.default_rng(0))
-        >>> round(float(population_loss(setting, torch.from_numpy(member))), 9), round(family_loss(setting), 9)
-        (0.833333333, 0.833333333)
-    """
+    """A random matrix of the family of Lemma 1: all of them have the same, least loss."""
     size, v = setting.topic_model.vocabulary, setting.v
     u = scale * rng.standard_normal(size) if u is None else u
     column, sums = targets(setting)

@@ -43,22 +43,7 @@ STRICT = 1e4  # weight of the moments against that of equal weights
 def gaussian_start(
     vocabulary: int, attention_dim: int, scale: float, seed: int, *, width: int | None = None
 ) -> NamedWeights:
-    """Initial weights from N(0, scale^2): those with which `train` starts for this seed.
-
-    Args:
-        vocabulary: V.
-        attention_dim: d_a.
-        scale: Standard deviation.
-        seed: Seed of the random streams.
-        width: d, of a trained embedding; None: one-hot words.
-
-    Returns:
-        W_V, W_K and W_Q by name, and W_E if there is one.
-
-    Example:
-        >>> {name: part.shape for name, part in gaussian_start(13, attention_dim=4, scale=0.1, seed=0, width=5).items()}
-        {'embedding': (5, 13), 'value': (5, 5), 'key': (4, 5), 'query': (4, 5)}
-    """
+    """Initial weights from N(0, scale^2): those with which `train` starts for this seed."""
     inner = vocabulary if width is None else width
     shapes = {"value": (inner, inner), "key": (attention_dim, inner), "query": (attention_dim, inner)}
     if width is not None:
@@ -70,35 +55,14 @@ def gaussian_start(
 
 
 class WordTables(NamedTuple):
-    """What weights say of words: the model with one-hot words that predicts the same.
+    """What weights say of words: the model with one-hot words that predicts the same."""
 
-    Attributes:
-        votes: What a word in the document adds to the prediction of another (output word, key word).
-        scores: Attention scores L (key word, query word).
-
-    Example:
-        See `word_tables`.
-    """
-
-    votes: Table
-    scores: Table
+    votes: Table  # what a word in the document adds to another (output word, key word)
+    scores: Table  # attention scores L (key word, query word)
 
 
 def word_tables(weights: Mapping[str, Table], root: Table = None) -> WordTables:
-    """The tables of votes and scores of named weights, as arrays or tensors.
-
-    Args:
-        weights: Matrices by name.
-        root: Divides the coordinates of each kind of words (`Population.alike`); None: they are those of words.
-
-    Returns:
-        W_E' W_V W_E with the bias, and (W_K W_E)' (W_Q W_E) / sqrt(d_a).
-
-    Example:
-        >>> tables = word_tables(gaussian_start(13, attention_dim=4, scale=0.1, seed=0, width=5))
-        >>> tables.votes.shape, tables.scores.shape
-        ((13, 13), (13, 13))
-    """
+    """The tables of votes and scores of named weights, as arrays or tensors."""
     embedding = weights.get("embedding")
 
     def by_word(matrix: Table) -> Table:
@@ -207,11 +171,9 @@ class Population:
         return replace(cls.of_world(world, masking, objective), sizes=sizes)
 
     @cached_property
-    def root(self) -> Tensor | None:
+    def root(self) -> Float[np.ndarray, " V"] | None:
         """What divides the coordinates of kinds; None where every kind is a word."""
-        import torch
-
-        return None if (self.sizes == 1).all() else torch.from_numpy(np.sqrt(self.sizes))
+        return None if (self.sizes == 1).all() else np.sqrt(self.sizes)
 
     def alike(self, weights: NamedWeights) -> NamedWeights:
         """The part of these weights that treats the words of a kind alike, in coordinates in which norms are the same.
@@ -240,7 +202,10 @@ class Population:
 
     def loss(self, parts: Mapping[str, Tensor]) -> Tensor:
         """The loss of named weights, as the definition has it: every document, word shown and true word."""
-        return self.loss_of_tables(*word_tables(parts, self.root))
+        import torch
+
+        root = None if self.root is None else torch.from_numpy(self.root)
+        return self.loss_of_tables(*word_tables(parts, root))
 
     def loss_of_tables(self, votes: Tensor, scores: Tensor) -> Tensor:
         import torch
@@ -258,14 +223,26 @@ class Population:
         return probability @ cost.sum(1)
 
     def gradient(self, weights: NamedWeights) -> tuple[float, NamedWeights]:
-        import torch
+        """The loss and its gradient: what autograd makes of `loss`, in numpy.
 
-        parts = {name: torch.from_numpy(part).requires_grad_() for name, part in weights.items()}
-        tables = word_tables(parts, self.root)
-        loss, by_votes, by_scores = self.slopes(*(table.detach().numpy() for table in tables))
-        slopes = [torch.from_numpy(by_votes), torch.from_numpy(by_scores)]
-        by_part = torch.autograd.grad(tables, list(parts.values()), slopes)
-        return loss, {name: part.numpy() for name, part in zip(parts, by_part, strict=True)}
+        Small products of PyTorch differ in their last digits from process to process; results must not.
+        """
+        key, query, value = weights["key"], weights["query"], weights["value"]
+        loss, by_votes, by_scores = self.slopes(*word_tables(weights, self.root))
+        root = np.ones(len(by_votes)) if self.root is None else self.root
+        parts = {"bias": by_votes.sum(1) / root} if "bias" in weights else {}
+        by_votes = by_votes / np.outer(root, root)
+        by_scores = by_scores / (np.outer(root, root) * math.sqrt(len(key)))
+        embedding = weights.get("embedding")
+        if embedding is None:
+            parts |= {"value": by_votes, "key": query @ by_scores.T, "query": key @ by_scores}
+        else:
+            by_key, by_query = query @ embedding @ by_scores.T, key @ embedding @ by_scores
+            by_words = value @ embedding @ by_votes.T + value.T @ embedding @ by_votes
+            parts |= {"embedding": by_words + key.T @ by_key + query.T @ by_query}
+            parts |= {"value": embedding @ by_votes @ embedding.T}
+            parts |= {"key": by_key @ embedding.T, "query": by_query @ embedding.T}
+        return loss, {name: parts[name] for name in weights}
 
     @cached_property
     def groups(self) -> Groups:
@@ -387,25 +364,7 @@ class Population:
 def score_force(
     world: SmallWorld, masking: Masking, value: Matrix, scores: Matrix | None = None, loss: Loss = "squared"
 ) -> Matrix:
-    """The force on attention scores, -dLoss/dL, of infinite documents.
-
-    Args:
-        world: A small world.
-        masking: The masking scheme.
-        value: W_V (V x V).
-        scores: L[i, j], the score that query word j gives to key word i; None: 0, uniform attention.
-        loss: 'squared' or 'cross-entropy'.
-
-    Returns:
-        The force (V x V): key word, query word.
-
-    Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, subset_world, theorem2
-        >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
-        >>> force = score_force(world, setting.masking, theorem2(setting).matrix())
-        >>> float(f"{np.trace(force) / 3:.6g}")  # sigma, on 3 topic contrasts
-        0.00186791
-    """
+    """The force on attention scores, -dLoss/dL, of infinite documents."""
     scores = np.zeros_like(value) if scores is None else scores
     return -Population.of_world(world, masking, loss).slopes(value, scores)[2]
 
@@ -413,25 +372,7 @@ def score_force(
 def enumerated_loss(
     setting: Setting, matrix: Tensor, alpha: float = 1.0, beta: float = 1.0, bias: Tensor | None = None
 ) -> Tensor:
-    """As `population_loss`, by the definition: every document, every word shown, every true word. It is the check.
-
-    Args:
-        setting: T, v, tau and masking; C(T, tau) documents are listed.
-        matrix: W_V (V x V), a tensor.
-        alpha: Attention to another word of the same topic.
-        beta: Attention to the same word.
-        bias: Added to every prediction (V); None: 0.
-
-    Returns:
-        The loss, differentiable.
-
-    Example:
-        >>> import torch
-        >>> from topicscope.theory import Setting, population_loss
-        >>> setting, matrix = Setting.of(4, 3, 2), torch.eye(13, dtype=torch.float64)
-        >>> abs(float(enumerated_loss(setting, matrix, 2.0, 3.0) - population_loss(setting, matrix, 2.0, 3.0))) < 1e-12
-        True
-    """
+    """As `population_loss`, by the definition: every document, every word shown, every true word. It is the check."""
     import torch
 
     topic = torch.from_numpy(setting.topic_model.topic_of_word)

@@ -122,19 +122,7 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
 
 def prediction_bias_at(topic_model: TopicModel, masking: Masking) -> float:
-    """The prediction bias of Theorem 1 at one word: -p_m p_r / (k T v).
-
-    Args:
-        topic_model: Says how many words there are.
-        masking: The masking scheme.
-
-    Returns:
-        b_i of every word i.
-
-    Example:
-        >>> round(prediction_bias_at(TopicModel(2, 1), Masking()), 6), round(-0.15 * 0.1 / (0.865 * 2), 6)
-        (-0.008671, -0.008671)
-    """
+    """The prediction bias of Theorem 1 at one word: -p_m p_r / (k T v)."""
     refuse((masking.k < K_FROM, NO_K))
     return -masking.p_mask * masking.p_random / (masking.k * topic_model.words)
 

@@ -275,19 +275,7 @@ WHY_FINITE = (
 
 
 def relative_distance(matrix: ValueArray, reference: ValueArray) -> float:
-    """|matrix - reference| / |reference|, in Frobenius norm.
-
-    Args:
-        matrix: A matrix.
-        reference: Another of the same shape.
-
-    Returns:
-        The distance.
-
-    Example:
-        >>> relative_distance(np.array([[3.0]]), np.array([[2.0]]))
-        0.5
-    """
+    """|matrix - reference| / |reference|, in Frobenius norm."""
     return float(np.linalg.norm(matrix - reference) / np.linalg.norm(reference))
 
 

@@ -28,33 +28,17 @@ class Batch:
     """What E models see at one step, side by side.
 
     Indices point into the flattened leading axes, so that one gather serves all models.
-
-    Attributes:
-        context: (D x B x V) Log counts of the words that attention sees; their shares where attention is uniform.
-            Models with the same data share it, so D <= E.
-        row_document: (E*R) d * B + document, for the model's data set d.
-        row_query: (E*R) e * V + word shown at the predicted positions; with `queries` e * Q + its place there.
-        row_weight: (E x R x 1) Weight in the objective; sums to 1 over a model's rows.
-        target: (E*P) (e * R + row) * V + true word.
-        target_weight: (E*P) Weight of each target.
-        queries: (E x Q) The words shown at any of the positions, where they are few of the V; else None.
-
-    Example:
-        >>> import torch
-        >>> from topicscope.world import InfiniteDocuments, Masking, TopicModel, stack
-        >>> rows = InfiniteDocuments(np.array([[0.5, 0.5]])).batches(TopicModel(2, 1), Masking())
-        >>> batch = stack(list(rows), torch.float64)
-        >>> tuple(batch.context.shape), round(float(batch.row_weight.sum()), 12)
-        ((1, 1, 3), 1.0)
     """
 
+    # log counts of the words that attention sees; shares where attention is uniform; D <= E
     context: Float[Tensor, "D B V"]
-    row_document: Int[Tensor, " E*R"]
+    row_document: Int[Tensor, " E*R"]  # d * B + document, for the model's data set d
+    # e * V + word shown at the predicted positions; with `queries` e * Q + its place there
     row_query: Int[Tensor, " E*R"]
-    row_weight: Float[Tensor, "E R 1"]
-    target: Int[Tensor, " E*P"]
-    target_weight: Float[Tensor, " E*P"]
-    queries: Int[Tensor, "E Q"] | None = None
+    row_weight: Float[Tensor, "E R 1"]  # weight in the objective; sums to 1 over a model's rows
+    target: Int[Tensor, " E*P"]  # (e * R + row) * V + true word
+    target_weight: Float[Tensor, " E*P"]  # weight of each target
+    queries: Int[Tensor, "E Q"] | None = None  # the words shown at any of the positions, where they are few of the V
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -69,34 +53,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """S batches of each of D data sets, before models are put side by side; shorter ones are padded with weight zero.
+    """S batches of each of D data sets, before models are put side by side; padding has weight zero."""
 
-    Attributes:
-        context: (S x D x B x V) As in `Batch`.
-        document: (S x D x R) Document of each row.
-        query: (S x D x R) Word shown, or its place in `queries`.
-        weight: (S x D x R) Weight of each row.
-        target: (S x D x P) row * V + true word.
-        target_weight: (S x D x P) Weight of each target.
-        sizes: (S x D x 3) Numbers of rows, targets and queries before padding.
-        queries: (S x D x Q) The words shown, where they are listed; else None.
-
-    Example:
-        >>> import torch
-        >>> masks = Positions(*(torch.tensor([n]) for n in (0, 0, 1, 0, 1)))  # flat, document, true, shown, masked
-        >>> batches = masked_batches(torch.tensor([[[[0, 1, 2]]]]), masks, torch.float64)
-        >>> batches.sizes.tolist(), [tuple(batch.context.shape) for batch in batches.each()]
-        ([[[1, 1, 0]]], [(1, 1, 3)])
-    """
-
-    context: Float[Tensor, "S D B V"]
-    document: Int[Tensor, "S D R"]
-    query: Int[Tensor, "S D R"]
-    weight: Float[Tensor, "S D R"]
-    target: Int[Tensor, "S D P"]
-    target_weight: Float[Tensor, "S D P"]
-    sizes: Int[np.ndarray, "S D 3"]
-    queries: Int[Tensor, "S D Q"] | None = None
+    context: Float[Tensor, "S D B V"]  # as in `Batch`
+    document: Int[Tensor, "S D R"]  # document of each row
+    query: Int[Tensor, "S D R"]  # word shown, or its place in `queries`
+    weight: Float[Tensor, "S D R"]  # weight of each row
+    target: Int[Tensor, "S D P"]  # row * V + true word
+    target_weight: Float[Tensor, "S D P"]  # weight of each target
+    sizes: Int[np.ndarray, "S D 3"]  # numbers of rows, targets and queries before padding
+    queries: Int[Tensor, "S D Q"] | None = None  # the words shown, where they are listed
 
     def each(self, data: Int[Tensor, " E"] | None = None) -> Iterator[Batch]:
         """The S batches one by one, each without the padding that only others need; `data` as in `for_models`."""
@@ -163,19 +129,7 @@ class Batches:
 
 
 def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndarray, "D V"]:
-    """How often each word occurs in each document; padding is left out.
-
-    Args:
-        words: Word ids (D x N), with -1 behind the end of a document.
-        vocabulary: V, the number of words with [MASK].
-
-    Returns:
-        Counts (D x V) in float32.
-
-    Example:
-        >>> word_counts(np.array([[1, 2, 2], [3, -1, -1]]), vocabulary=4).tolist()
-        [[0.0, 1.0, 2.0, 0.0], [0.0, 0.0, 0.0, 1.0]]
-    """
+    """How often each word occurs in each document; padding is left out."""
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
     slice_size = max(1, 1_000_000 // max(1, words.shape[1]))
     for start in range(0, len(words), slice_size):
@@ -197,28 +151,7 @@ def masked_batches(
     list_queries: bool = False,
     at_least: int = 1,
 ) -> Batches:
-    """Batches of masked documents, on the device of the counts. The counts are overwritten.
-
-    Args:
-        counts: (S x D x B x V) Words of the documents before masking.
-        masks: The masked positions of all documents.
-        real: Floating-point type of the batches.
-        uniform: Attention does not depend on the query, so a document needs only one row.
-        hide_masked: Attention does not see masked positions (the authors' code), unless a document has no other.
-        list_queries: List the words shown, which should be few: other words then need no scores.
-        at_least: Round numbers of rows and targets up to multiples of this.
-
-    Returns:
-        The batches of S steps and D data sets.
-
-    Example:
-        >>> import torch
-        >>> masks = Positions(*(torch.tensor([n]) for n in (0, 0, 1, 0, 1)))  # flat, document, true, shown, masked
-        >>> counts = torch.tensor([[[[0, 1, 2]]]])  # one document: word 1 once, word 2 twice; word 1 is masked
-        >>> batches = masked_batches(counts, masks, torch.float64, uniform=True)
-        >>> batches.context.flatten().tolist(), batches.target.flatten().tolist()
-        ([0.3333333333333333, 0.0, 0.6666666666666666], [1])
-    """
+    """Batches of masked documents, on the device of the counts. The counts are overwritten."""
     import torch
 
     (steps, sets, size, vocabulary), device, document = counts.shape, counts.device, masks.document
@@ -355,24 +288,7 @@ def infinite_rows(
 
 
 def stack(sets: Sequence[Rows], dtype: torch.dtype, data: Int[Tensor, " E"] | None = None) -> Batch:
-    """Put batches side by side for E models; shorter ones are padded with rows and targets of weight zero.
-
-    Args:
-        sets: One batch per data set.
-        dtype: Floating-point type of the result.
-        data: The data set of each model; None: one model per data set.
-
-    Returns:
-        One batch for all models.
-
-    Example:
-        >>> import torch
-        >>> from topicscope.world import InfiniteDocuments
-        >>> [rows] = InfiniteDocuments(np.array([[1.0, 0.0]])).batches(TopicModel(2, 1), Masking())
-        >>> batch = stack([rows, rows], torch.float64)
-        >>> batch.row_query.tolist()  # of the second model: 3 more, the size of the vocabulary
-        [0, 1, 2, 3, 4, 5]
-    """
+    """Put batches side by side for E models; shorter ones are padded with rows and targets of weight zero."""
     import torch
 
     real = np.dtype(str(dtype).removeprefix("torch."))
@@ -406,30 +322,6 @@ class CompiledBatches:
     """Makes batches in compiled loops on the CPU. Called with the documents of a step, it returns their `Batch`.
 
     The result equals that of `masked_batches` bit for bit.
-
-    Args:
-        words: (D x n x N) Word ids of all documents; N is a multiple of eight.
-        lengths: (D x n) Words per document.
-        fixed: Masked positions and what all positions show (D x n x N each), where masks are drawn once; else None.
-        keys: (4 x D) Random keys of the masks, from `mask_keys`.
-        masking: The masking scheme.
-        real: Floating-point type of the batches.
-        of: (E) The data set of each model; None: one model per data set.
-        vocabulary: V.
-        uniform: As in `masked_batches`.
-        hide_masked: As in `masked_batches`.
-
-    Example:
-        >>> import torch
-        >>> from topicscope.ground import Stream
-        >>> from topicscope.world import mask_keys
-        >>> words, keys = torch.tensor([[[1, 2, 3, 4, 1, 2, 3, 4]]]), mask_keys(Stream.TRAIN_MASKS, 0)
-        >>> layout = {"vocabulary": 5, "uniform": True, "hide_masked": False}
-        >>> lengths = torch.tensor([[8]])
-        >>> make = CompiledBatches(words, lengths, None, keys, Masking(p_mask=1.0), torch.float64, None, **layout)
-        >>> batch = make(np.array([[0]]), first=0)
-        >>> len(batch.target), round(float(batch.context.sum()), 12)
-        (8, 1.0)
     """
 
     def __init__(

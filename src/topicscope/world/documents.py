@@ -175,19 +175,7 @@ class InfiniteDocuments:
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
-    """All C(T, tau) infinite documents of Assumption 1, each once.
-
-    Args:
-        topic_model: Says how many topics there are.
-        topics_per_document: tau.
-
-    Returns:
-        Documents in which tau topics have equal shares.
-
-    Example:
-        >>> every_document(TopicModel(3, 2), topics_per_document=2).proportions.tolist()
-        [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5]]
-    """
+    """All C(T, tau) infinite documents of Assumption 1, each once."""
     subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
     return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
 
@@ -200,21 +188,7 @@ def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
 def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
-    """Draw the words of documents: a topic by the document's proportions, then a word of the topic.
-
-    Args:
-        topic_model: The words of each topic.
-        proportions: Topic proportions (D x T).
-        length: Words per document, N.
-        rng: Generator; the same state gives the same words.
-
-    Returns:
-        Word ids (D x N), from 1 on.
-
-    Example:
-        >>> sample_words(TopicModel(2, 1), np.array([[1.0, 0.0], [0.0, 1.0]]), 3, np.random.default_rng(0)).tolist()
-        [[1, 1, 1], [2, 2, 2]]
-    """
+    """Draw the words of documents: a topic by the document's proportions, then a word of the topic."""
     dtype = word_type(topic_model)
     words = np.empty((len(proportions), length), dtype=dtype)
     cumulative = np.cumsum(proportions, axis=1)

@@ -27,24 +27,12 @@ if TYPE_CHECKING:
 
 @plain_dataclass(frozen=True)
 class Masked:
-    """The masked positions of some documents, in order of document; all other positions show their word.
+    """The masked positions of some documents, in order of document; all other positions show their word."""
 
-    Attributes:
-        length: N, the longest document.
-        flat: Masked positions (P numbers), each as document * N + position.
-        true: The word that stands there (P).
-        shown: The word that the model sees there (P).
-
-    Example:
-        >>> masks = Masked(3, flat=np.array([1, 5]), true=np.array([2, 4]), shown=np.array([0, 4]))
-        >>> masks.document.tolist(), masks.shown_words(np.array([[1, 2, 3], [1, 2, 4]])).tolist()
-        ([0, 1], [[1, 0, 3], [1, 2, 4]])
-    """
-
-    length: int
-    flat: Int[np.ndarray, " P"]
-    true: Int[np.ndarray, " P"]
-    shown: Int[np.ndarray, " P"]
+    length: int  # N, the longest document
+    flat: Int[np.ndarray, " P"]  # masked positions, each as document * N + position
+    true: Int[np.ndarray, " P"]  # the word that stands there
+    shown: Int[np.ndarray, " P"]  # the word that the model sees there
 
     @cached_property
     def document(self) -> Int[np.ndarray, " P"]:
@@ -70,29 +58,13 @@ class Masked:
 
 
 class Positions(NamedTuple):
-    """Masked positions on a device, in order of document: what `Masking.draw_at` returns.
+    """Masked positions on a device, in order of document: what `Masking.draw_at` returns."""
 
-    Attributes:
-        flat: document * N + position (P).
-        document: Document of each position (P).
-        true: The word that stands there (P).
-        shown: The word that the model sees there (P).
-        masked: Number of masked positions per document (D).
-
-    Example:
-        >>> import torch
-        >>> words, lengths = torch.tensor([[1, 2, 3, 4]]), torch.tensor([4])
-        >>> keys = mask_keys(Stream.TRAIN_MASKS, 0)[:, 0]
-        >>> drawn = Masking(p_mask=1.0, p_correct=1.0, p_random=0.0).draw_at(words, lengths, 4, keys, torch.tensor([0]))
-        >>> drawn.shown.tolist(), drawn.masked.tolist()
-        ([1, 2, 3, 4], [4])
-    """
-
-    flat: Int[Tensor, " P"]
-    document: Int[Tensor, " P"]
-    true: Int[Tensor, " P"]
-    shown: Int[Tensor, " P"]
-    masked: Int[Tensor, " D"]
+    flat: Int[Tensor, " P"]  # document * N + position
+    document: Int[Tensor, " P"]  # document of each position
+    true: Int[Tensor, " P"]  # the word that stands there
+    shown: Int[Tensor, " P"]  # the word that the model sees there
+    masked: Int[Tensor, " D"]  # number of masked positions per document
 
 
 def where(true: Bool[Tensor, ...]) -> Int[Tensor, " n"]:
@@ -231,18 +203,6 @@ def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
     """Random keys for drawing masks: four per seed, one for each purpose.
 
     The purposes are: bytes that mask, numbers where a byte does not decide, empty documents, and words shown.
-
-    Args:
-        stream: The random stream, such as Stream.TRAIN_MASKS.
-        seeds: One or more seeds.
-
-    Returns:
-        Integers of shape (4, number of seeds).
-
-    Example:
-        >>> keys = mask_keys(Stream.TRAIN_MASKS, 0, 1)
-        >>> keys.shape == (4, 2), bool((keys[:, 0] == mask_keys(Stream.TRAIN_MASKS, 0)[:, 0]).all())
-        (True, True)
     """
     import torch
 

@@ -14,27 +14,7 @@ Matrix = Float[np.ndarray, "rows columns"]
 
 
 def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
-    r"""Read a matrix from a .npy, .csv or .safetensors file, or from the folder of a training run; it runs no code.
-
-    Args:
-        path: The file or folder.
-        name: The setting that gives the path, for error messages.
-        tensor: Which matrix to take from a run folder, or from a .safetensors file that holds several.
-
-    Returns:
-        The matrix in float64.
-
-    Raises:
-        InputError: The file cannot be read, or holds no matrix of finite numbers.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "matrix.csv"
-        ...     _ = path.write_text("1, 2\n3, 4\n")
-        ...     read_matrix(str(path), "model.value_matrix").tolist()
-        [[1.0, 2.0], [3.0, 4.0]]
-    """
+    """Read a matrix from a .npy, .csv or .safetensors file, or from the folder of a training run; it runs no code."""
     where = f"{name}: {path}"
     try:
         stored = _stored(path, name, where, tensor)
@@ -62,22 +42,7 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
 
 
 def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
-    """The matrix of a setting that is either rows of numbers or the path of a file.
-
-    Args:
-        given: Rows of equal length, or a path (see `read_matrix`).
-        name: The setting, for error messages.
-
-    Returns:
-        The matrix in float64.
-
-    Raises:
-        InputError: The rows are not equally long, or the file cannot be read.
-
-    Example:
-        >>> matrix_of([[1, 2], [3, 4]], "model.value_matrix").tolist()
-        [[1.0, 2.0], [3.0, 4.0]]
-    """
+    """The matrix of a setting that is either rows of numbers or the path of a file."""
     if isinstance(given, str):
         return read_matrix(given, name)
     lengths = sorted({len(row) for row in given})

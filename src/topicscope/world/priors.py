@@ -101,24 +101,6 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
 
     E[theta] and E[theta theta'] are not negative, E[theta theta'] 1 = E[theta], whose sum is 1, and the covariance is
     positive semidefinite; all up to rounding and the stated errors.
-
-    Args:
-        found: The moments.
-        topics: T, which gives the shapes.
-        name: What they are called in error messages.
-
-    Returns:
-        The moments as float arrays.
-
-    Raises:
-        InputError: No law has them.
-
-    Example:
-        >>> checked_moments(Moments([0.5, 0.5], [[0.5, 0], [0, 0.5]]), 2, "moments").second.tolist()
-        [[0.5, 0.0], [0.0, 0.5]]
-        >>> checked_moments(Moments([0.5, 0.6], [[0.5, 0], [0, 0.6]]), 2, "moments")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: moments: E[theta] sums to 1.1; ...
     """
     try:
         mean, second = np.array(found.mean, dtype=float), np.array(found.second, dtype=float)
@@ -211,32 +193,16 @@ def in_slices(
 
 @dataclass(frozen=True)
 class Asked:
-    """A number of a prior that the explorer's form asks for.
+    """A number of a prior that the explorer's form asks for."""
 
-    Attributes:
-        name: The field of the prior.
-        type: What its box may hold, such as `Probability`.
-        default: What the form begins with.
-        label: What the form calls it.
-        low: Left end of the slider.
-        high: Right end of the slider.
-        log: Whether the slider multiplies.
-        whole: Whether it is a whole number.
-
-    Example:
-        >>> from topicscope.world import Dirichlet
-        >>> [(number.name, number.low, number.high) for number in Dirichlet.FORM]
-        [('alpha', 0.001, 10)]
-    """
-
-    name: str
-    type: Any
-    default: float
-    label: str
-    low: float = 0
-    high: float = 1
-    log: bool = False
-    whole: bool = False
+    name: str  # the field of the prior
+    type: Any  # what its box may hold, such as `Probability`
+    default: float  # what the form begins with
+    label: str  # what the form calls it
+    low: float = 0  # left end of the slider
+    high: float = 1  # right end
+    log: bool = False  # whether the slider multiplies
+    whole: bool = False  # whether it is a whole number
 
 
 class DocumentPrior(ABC):

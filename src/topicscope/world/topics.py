@@ -341,25 +341,7 @@ def read_word_topics(given: Sequence[Sequence[float]] | str) -> Float[np.ndarray
 
 
 def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Float[np.ndarray, "words T"]:
-    """Check a word-by-topic matrix A.
-
-    Args:
-        matrix: One row per word, one column per topic.
-        name: What it is called in error messages.
-
-    Returns:
-        The matrix, its columns divided by their sums, so that they sum to 1 exactly.
-
-    Raises:
-        InputError: An entry is no probability, a column does not sum to 1, or a word is in no topic.
-
-    Example:
-        >>> checked_word_topics(np.array([[1.0, 0.0], [0.0, 1.0]]), "A").tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-        >>> checked_word_topics(np.array([[0.5], [0.4]]), "A")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        topicscope.ground.errors.InputError: A: column 1 of 1 sums to 0.9; ...
-    """
+    """Check a word-by-topic matrix A."""
     if matrix.ndim != 2 or not matrix.size:
         raise InputError(f"{name} has shape {matrix.shape}; expected one row per word and one column per topic")
     for row, column in np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[:1]:
