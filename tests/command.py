@@ -96,8 +96,12 @@ def as_a_program() -> Iterator[None]:
 
 def _run(arguments: tuple[str, ...], cwd: str, environment: dict[str, str], out: str, err: str) -> None:
     """In the fork: what `python -m topicscope` does."""
+    import torch
+
     from topicscope.__main__ import run
 
+    # a fork has no threads: PyTorch makes its pool anew here, before two threads do so at once
+    torch.set_num_threads(1)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
