@@ -64,8 +64,11 @@ def run(cwd: Path, arguments: list[str], fault: Fault = NO_FAULT) -> Ended:
 
 
 def child(cwd: str, arguments: list[str], fault: Fault) -> None:
+    import torch
+
     from topicscope.cli.main import main
 
+    torch.set_num_threads(1)  # as in tests/command.py
     os.chdir(cwd)
     (Path(cwd) / "counts").unlink(missing_ok=True)
     redirect("stdout", "stderr")
