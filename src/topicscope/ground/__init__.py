@@ -20,7 +20,6 @@ from topicscope.ground.checked import (
     checked_file as checked_file,
     file_digest as file_digest,
     fingerprint as fingerprint,
-    one_line as one_line,
     parse_json as parse_json,
     parse_yaml as parse_yaml,
     plain as plain,
@@ -87,8 +86,10 @@ from topicscope.ground.errors import (
     InputError as InputError,
     Interrupted as Interrupted,
     nearest as nearest,
+    one_line as one_line,
     plain_words as plain_words,
     refuse as refuse,
+    refusing as refusing,
 )
 from topicscope.ground.files import (
     METRICS as METRICS,

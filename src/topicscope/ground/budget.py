@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +60,8 @@ def machine_memory() -> int:
 
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in CGROUPS:
-        try:
+        with suppress(OSError, ValueError):  # no such file, or 'max'
             whole = min(whole, int(Path(name).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # no such file, or 'max'
-            continue
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # as `ulimit -v` sets it
     return whole if limit == resource.RLIM_INFINITY else min(whole, limit)
 
@@ -81,18 +79,13 @@ def driving(config: AnyConfig, usual: AnyConfig, cost: Callable[[AnyConfig], Cos
     """The settings that make work large, with their values: those whose usual value lowers the estimate most."""
     settings, defaults = flat(config.as_dict()), flat(usual.as_dict())
     part = "memory" if cost(config).memory + PROCESS > machine_memory() else "disk"
-    whole = max(1.0, getattr(cost(config), part))
-    saved: dict[str, float] = {}
+    whole, saved = max(1.0, getattr(cost(config), part)), dict[str, float]()
     for name, value in settings.items():
         default = defaults.get(name)
         numbers = [one for one in (value, default) if isinstance(one, int | float) and not isinstance(one, bool)]
-        if value == default or not numbers or (len(numbers) == 2 and value < default):
-            continue
-        try:
-            smaller = cost(config.changed({name: default}))
-        except InputError:  # the usual value does not go with the others
-            continue
-        saved[name] = 1 - getattr(smaller, part) / whole
+        if value != default and numbers and not (len(numbers) == 2 and value < default):
+            with suppress(InputError):  # the usual value may not go with the others
+                saved[name] = 1 - getattr(cost(config.changed({name: default})), part) / whole
     most = max(saved.values(), default=0.0)
     found = sorted((name for name in saved if saved[name] > max(0.1, most / 2)), key=lambda name: -saved[name])
     return ", ".join(f"{name} {'all' if settings[name] is None else settings[name]}" for name in found[:3]) or "sizes"
@@ -147,7 +140,6 @@ def afford(
             else f"this would write about {size(cost.disk)}, and {shown(out or '')} has room for {size(room)}; choose "
             f"another folder, make it smaller ({large}), or go ahead anyway (--yes)"
         )
-    if cost.seconds > LONG:
-        print(f"topicscope: this will take a long time: {cost}", file=sys.stderr, flush=True)
-    elif cost.seconds > announced:
-        print(f"topicscope: estimate: {cost}", file=sys.stderr, flush=True)
+    if cost.seconds > min(LONG, announced):
+        length = "this will take a long time" if cost.seconds > LONG else "estimate"
+        print(f"topicscope: {length}: {cost}", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ import numpy as np
 import yaml
 from safetensors import SafetensorError, safe_open
 
-from topicscope.ground.errors import InputError
+from topicscope.ground.errors import InputError, one_line, refuse, refusing
 
 AnyPath = str | os.PathLike[str]
 
@@ -30,27 +30,20 @@ MOST_SETTINGS = 8 * 2**20  # bytes of a YAML file, which is read at 300 kB a sec
 MOST_OWN = 64 * MOST_BYTES  # bytes, and values, of what the project wrote itself: as much as it may write
 
 
-def one_line(error: BaseException) -> str:
-    """What an error says, in one line; its name where it says nothing."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(text.split())[:300] or type(error).__name__
-
-
 def checked_file(path: AnyPath, what: str, most: int = MOST_BYTES) -> Path:
     """Check that a path is a plain file of bounded size. A FIFO would be waited for, /dev/zero would never end."""
-    path = Path(path)
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
-        raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
-        raise InputError(f"{what} {shown(path)} cannot be read: it is {kind}; expected an ordinary file")
-    if status.st_size > most:
-        raise InputError(
-            f"{what} {shown(path)} has {status.st_size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read"
-        )
-    return path
+    unreadable = f"{what} {shown(path)} cannot be read: "
+    with refusing((OSError, ValueError), unreadable):  # ValueError: a null character in the name
+        status = os.stat(path)
+    kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
+    refuse(
+        (not stat.S_ISREG(status.st_mode), f"{unreadable}it is {kind}; expected an ordinary file"),
+        (
+            status.st_size > most,
+            f"{what} {shown(path)} has {status.st_size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are read",
+        ),
+    )
+    return Path(path)
 
 
 def shown(path: AnyPath) -> str:
@@ -61,23 +54,17 @@ def shown(path: AnyPath) -> str:
 
 def read_bytes(path: AnyPath, what: str = "the file", most: int = MOST_BYTES) -> bytes:
     """Read a plain file of bounded size."""
-    checked = checked_file(path, what, most)
-    try:
-        return checked.read_bytes()
-    except OSError as error:
-        raise InputError(f"{what} {shown(path)} cannot be read: {one_line(error)}") from None
+    with refusing((OSError,), f"{what} {shown(path)} cannot be read: "):
+        return checked_file(path, what, most).read_bytes()
 
 
 def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
     """Read a plain text file of bounded size."""
-    try:
+    with refusing((UnicodeDecodeError,), f"{what} {shown(path)} is not text: ", "; expected UTF-8"):
         return read_bytes(path, what, most).decode(encoding)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{what} {shown(path)} is not text: {one_line(error)}; expected UTF-8") from None
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -90,12 +77,8 @@ def parse_json(
     text: str | bytes, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES
 ) -> Any:
     """The value of a JSON text, if it is plain and bounded."""
-    try:
+    with refusing((ValueError, RecursionError), f"{where} is not JSON: "):
         return plain(json.loads(text), where, finite=finite, narrow=narrow, most=most)
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is not JSON: {one_line(error)}") from None
 
 
 def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
@@ -103,20 +86,18 @@ def parse_yaml(text: str, where: str, *, most: int = MOST_VALUES) -> Any:
 
     Aliases count for what they stand for.
     """
+    odd = (ValueError, TypeError, RecursionError, AttributeError)  # an impossible date, a list as a key
+    depth = 0
     try:
-        depth = 0
-        for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST or count > most:
-                raise InputError(_too_much(where))  # building it in C has no limit, and would crash
-        return plain(OnceLoader(text).get_single_data(), where, finite=False, most=most)
-    except InputError:
-        raise
+        with refusing(odd, f"{where} is YAML that cannot be used here: "):
+            for count, event in enumerate(yaml.parse(text, Loader=LOADER)):
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                if depth > DEEPEST or count > most:
+                    raise InputError(_too_much(where))  # building it in C has no limit, and would crash
+            return plain(OnceLoader(text).get_single_data(), where, finite=False, most=most)
     except yaml.YAMLError as error:
         said = one_line(error).replace('in "<unicode string>", ', "at ")  # the text has no name in PyYAML
         raise InputError(f"{where} is not YAML: {said}") from None
-    except (ValueError, TypeError, RecursionError, AttributeError) as error:  # an impossible date, a list as a key
-        raise InputError(f"{where} is YAML that cannot be used here: {one_line(error)}") from None
 
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML was built with it
@@ -126,11 +107,11 @@ class OnceLoader(LOADER):  # type: ignore[misc]
     """Refuses a key that is there twice: YAML itself takes the last one silently."""
 
 
-def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
+def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, object]:
     keys = [loader.construct_object(key) for key, _ in node.value]
-    twice = next((key for key, times in Counter(map(repr, keys)).items() if times > 1), None)
-    if twice is not None:
-        raise ValueError(f"{twice:.80} is given more than once; give every setting once")
+    for key, times in Counter(map(repr, keys)).items():
+        if times > 1:
+            raise ValueError(f"{key:.80} is given more than once; give every setting once")
     return {key: loader.construct_object(value, deep=True) for key, (_, value) in zip(keys, node.value, strict=True)}
 
 
@@ -152,10 +133,8 @@ def plain(value: Any, where: str, *, finite: bool = True, narrow: bool = True, m
             waiting += [(inner, depth + 1) for inner in (*one, *one.values())]
         elif isinstance(one, list):
             waiting += [(inner, depth + 1) for inner in one]
-        elif narrow:
-            wrong = _wrong(one, finite)
-            if wrong:
-                raise InputError(f"{where}: {wrong}")
+        elif narrow and (wrong := _wrong(one, finite)):
+            raise InputError(f"{where}: {wrong}")
     return value
 
 
@@ -163,11 +142,12 @@ def _too_much(where: str) -> str:
     return f"{where} is nested deeper than {DEEPEST} levels, or has more than {MOST_VALUES:,} values"
 
 
-def _wrong(value: Any, finite: bool) -> str:
+def _wrong(value: object, finite: bool) -> str:
     """What is wrong with a single value; '' where nothing is."""
     if isinstance(value, str):
-        sound = "\0" not in value and (value.isascii() or _encodes(value))
-        return "" if sound else f"{value!r:.80} is not valid text (it has a null character, or half of a character)"
+        return (
+            "" if sound(value) else f"{value!r:.80} is not valid text (it has a null character, or half of a character)"
+        )
     if isinstance(value, int):  # True and False too
         return "" if -(2**63) <= value < 2**63 else "a whole number has more than 64 bits"
     if isinstance(value, float):
@@ -175,12 +155,9 @@ def _wrong(value: Any, finite: bool) -> str:
     return "" if value is None else f"{value} is a {type(value).__name__}; expected a number or text (quote it)"
 
 
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def sound(text: str) -> bool:
+    """Whether UTF-8 can hold a text, and whatever reads it takes all of it."""
+    return "\0" not in text and (text.isascii() or text.encode(errors="ignore").decode() == text)
 
 
 HEADER, DIGEST = "topicscope", "digest"  # of a file of tensors: one key, since the library keeps them in no order
@@ -198,16 +175,16 @@ def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) ->
 
 def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Read the tensors of a safetensors file and its note."""
-    try:
-        with safe_open(checked_file(path, "the file", MOST_OWN), "np") as opened:
-            written = (opened.metadata() or {}).get(HEADER)
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
-    except InputError as error:
-        raise InputError(f"{error}; {advice}") from None
-    except (KeyError, TypeError) as error:  # a type that numpy has not
-        raise InputError(f"{shown(path)} holds numbers of the type {one_line(error)}; store them as float32") from None
-    except (SafetensorError, OSError, ValueError, OverflowError) as error:
-        raise InputError(f"{shown(path)} is damaged or cut off ({one_line(error)}); {advice}") from None
+    damage = (SafetensorError, OSError, ValueError, OverflowError)
+    with (
+        refusing(damage, f"{shown(path)} is damaged or cut off (", f"); {advice}"),
+        # a type that numpy has not
+        refusing((KeyError, TypeError), f"{shown(path)} holds numbers of the type ", "; store them as float32"),
+        refusing((InputError,), "", f"; {advice}"),
+        safe_open(checked_file(path, "the file", MOST_OWN), "np") as opened,
+    ):
+        written = (opened.metadata() or {}).get(HEADER)
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
     note = _note(written)
     if (own or written is not None) and note.get(DIGEST) != tensor_digest(tensors, note):
         raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
@@ -232,14 +209,16 @@ def check_tensors(
             None if array is None else f"{array.dtype} {array.shape}"
             for array in (tensors.get(name), expected.get(name))
         )
-        if there != wanted:
-            raise InputError(
+        refuse(
+            (
+                there != wanted,
                 f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
-                f"expected {wanted or 'no such tensor'}; {advice}"
+                f"expected {wanted or 'no such tensor'}; {advice}",
             )
+        )
 
 
-def fingerprint(settings: Any) -> str:
+def fingerprint(settings: object) -> str:
     """A digest of settings: a checkpoint carries that of the run that it belongs to."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
@@ -248,11 +227,12 @@ def fingerprint(settings: Any) -> str:
 def read_checkpoint(path: AnyPath, own: str, advice: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
     """Open the checkpoint of the run with the fingerprint `own`. What goes wrong while it is read is an InputError."""
     tensors, note = read_tensors(path, advice)
-    if note.get("fingerprint") != own:
-        raise InputError(f"{path} belongs to a run with another config; resume with that config, or {advice}")
-    try:
+    refuse(
+        (
+            note.get("fingerprint") != own,
+            f"{path} belongs to a run with another config; resume with that config, or {advice}",
+        )
+    )
+    damage = (KeyError, ValueError, RuntimeError, TypeError, IndexError)
+    with refusing(damage, f"{path} is damaged or of another version (", f"); {advice}"):
         yield tensors, note
-    except InputError:
-        raise
-    except (KeyError, ValueError, RuntimeError, TypeError, IndexError) as error:
-        raise InputError(f"{path} is damaged or of another version ({one_line(error)}); {advice}") from None

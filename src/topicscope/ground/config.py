@@ -22,16 +22,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, Valida
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
-from topicscope.ground.checked import (
-    MOST_OWN,
-    MOST_SETTINGS,
-    MOST_VALUES,
-    one_line as why,
-    parse_yaml,
-    read_text,
-    shown,
-)
-from topicscope.ground.errors import InputError, one_line
+from topicscope.ground.checked import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
+from topicscope.ground.errors import InputError, refuse, refusing, reported
 
 MOST = 10**9  # of whatever is counted
 LARGEST = 1e6  # rates and scales
@@ -44,16 +36,16 @@ MOST_RUNS = 1000
 MOST_WORKERS = 1024
 
 
-def _no_boolean(value: Any) -> Any:
+def _no_boolean(value: object) -> object:
     """Python takes True for 1; who writes `steps: true` has mistaken the key."""
     if isinstance(value, bool):
         raise PydanticCustomError("boolean", "input should be a number")
     return value
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: object) -> object:
     """config.yaml could not hold it, and the file could not be found again."""
-    if isinstance(value, str) and ("\0" in value or value.encode(errors="ignore").decode() != value):
+    if isinstance(value, str) and not sound(value):
         raise PydanticCustomError("utf-8", "it is not UTF-8; rename it")
     return value
 
@@ -61,7 +53,7 @@ def _storable(value: Any) -> Any:
 def expected(name: str, what: str) -> WrapValidator:
     """A validator for a setting of several kinds: one sentence says what would do."""
 
-    def check(value: Any, kinds: ValidatorFunctionWrapHandler) -> Any:
+    def check(value: object, kinds: ValidatorFunctionWrapHandler) -> object:
         try:
             return kinds(value)
         except ValidationError:
@@ -91,17 +83,15 @@ Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]
 
 def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
     """The nested settings of a YAML file, not yet checked."""
-    try:
+    with refusing((InputError,), "", "; give the path of a YAML file"):
         text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
-    except InputError as error:
-        raise InputError(f"{error}; give the path of a YAML file") from None
     settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
     if settings is not None and not isinstance(settings, dict):
         raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
     return settings or {}
 
 
-def gather(file: str | Path | None, flags: Mapping[str, Any], assignments: Iterable[str] = ()) -> dict[str, Any]:
+def gather(file: str | Path | None, flags: Mapping[str, object], assignments: Iterable[str] = ()) -> dict[str, Any]:
     """The settings of a command: those of a file, then flags, then assignments."""
     settings = {} if file is None else load_settings(file)
     for name, value in flags.items():
@@ -109,23 +99,19 @@ def gather(file: str | Path | None, flags: Mapping[str, Any], assignments: Itera
             assign(settings, name, value)
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set {assignment!r}: expected key=value, for example --set optimizer.lr=0.003")
-        try:
+        with refusing((InputError,), f"--set {assignment!r}: "):
+            refuse((not equals or not key, "expected key=value, for example --set optimizer.lr=0.003"))
             assign(settings, key, parsed(text))
-        except InputError as error:
-            raise InputError(f"--set {assignment!r}: {error}") from None
     return settings
 
 
-def assign(settings: dict[str, Any], name: str, value: Any) -> None:
+def assign(settings: dict[str, Any], name: str, value: object) -> None:
     """Set the setting with a dotted name, making the sections on the way."""
     *sections, last = name.split(".")
     node = settings
     for part in sections:
         node = node.setdefault(part, {})
-        if not isinstance(node, dict):
-            raise InputError(f"{part!r} is not a section")
+        refuse((not isinstance(node, dict), f"{part!r} is not a section"))
     node[last] = value
 
 
@@ -134,7 +120,7 @@ def parsed(text: str) -> Any:
     return number(parse_yaml(text, "the value"))
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Any:
     """A text that is a number as a number: YAML 1.1 reads 1e-3 as text."""
     try:
         return float(value) if isinstance(value, str) else value
@@ -142,7 +128,7 @@ def number(value: Any) -> Any:
         return value
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
     """Nested settings under dotted names."""
     result: dict[str, Any] = {}
     for key, value in settings.items():
@@ -150,12 +136,12 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def merged(settings: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def merged(settings: Mapping[str, object], more: Mapping[str, object]) -> dict[str, Any]:
     """Two nested settings as one, section by section."""
     result = dict(settings)
     for key, value in more.items():
-        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both else value
+        there = result.get(key)
+        result[key] = merged(there, value) if isinstance(there, Mapping) and isinstance(value, Mapping) else value
     return result
 
 
@@ -175,12 +161,12 @@ def section(cls: Section) -> Section:
     checked_init, names = built.__init__, [field.name for field in dataclasses.fields(built) if not field.kw_only]
 
     @functools.wraps(checked_init)
-    def checked(self: Any, *args: Any, **settings: Any) -> None:
+    def checked(self: object, *args: object, **settings: object) -> None:
         by_name = dict(zip(names, args, strict=False)) if len(args) <= len(names) else {}  # so that messages have names
         try:
             checked_init(self, *args[len(by_name) :], **by_name, **settings)
-        except pydantic.ValidationError as error:
-            raise InputError(one_line(error, adapter_of(built), built.__name__)) from None
+        except ValidationError as error:
+            raise InputError(reported(error, adapter_of(built), built.__name__)) from None
 
     built.__init__ = checked
     return built
@@ -188,11 +174,10 @@ def section(cls: Section) -> Section:
 
 def only_for(section: Any, name: str, owner: str, *settings: str) -> None:
     """Refuse a setting that belongs to another variant: it would be ignored."""
-    for setting in settings if section.name != owner else ():
-        default = next(field.default for field in dataclasses.fields(section) if field.name == setting)
-        if getattr(section, setting) != default:
+    for field in dataclasses.fields(section) if section.name != owner else ():
+        if field.name in settings and getattr(section, field.name) != field.default:
             raise ValueError(
-                f"{name}.{setting} belongs to {owner}; set {name}.name to {owner}, or leave {name}.{setting} out"
+                f"{name}.{field.name} belongs to {owner}; set {name}.name to {owner}, or leave {name}.{field.name} out"
             )
 
 
@@ -206,21 +191,25 @@ class Config:
     VERSION: ClassVar[int] = 1  # of the format; a file of another version is refused
     FILES: ClassVar[tuple[str, ...]] = ()  # dotted names of the settings that may name files or folders
 
+    seed: int
+
     @classmethod
-    def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Self:
+    def of(cls, settings: Mapping[str, object] | None = None, /, **more: object) -> Self:
         """Build from nested settings, from keywords, or from both (keywords win)."""
         whole = merged(settings or {}, more)
         version = whole.get("version", cls.VERSION)
-        if version != cls.VERSION:  # first, since another version may have other keys
-            raise InputError(
+        refuse(
+            (
+                version != cls.VERSION,  # first, since another version may have other keys
                 f"config version {version!r}: this topicscope reads version {cls.VERSION}; "
-                "use the topicscope that wrote it, or write the config again"
+                "use the topicscope that wrote it, or write the config again",
             )
+        )
         cls.require(whole)
         try:
             config: Self = adapter_of(cls).validate_python(whole)
-        except pydantic.ValidationError as error:
-            raise InputError(one_line(error, adapter_of(cls), "config")) from None
+        except ValidationError as error:
+            raise InputError(reported(error, adapter_of(cls), "config")) from None
         return config
 
     @classmethod
@@ -231,7 +220,7 @@ class Config:
         """All settings, nested, as JSON and YAML hold them."""
         return dict(adapter_of(type(self)).dump_python(self, mode="json"))
 
-    def changed(self, settings: Mapping[str, Any]) -> Self:
+    def changed(self, settings: Mapping[str, object]) -> Self:
         """The same configuration with some settings changed, by their dotted names: {'optimizer.lr': 0.1}."""
         whole = self.as_dict()
         for name, value in settings.items():
@@ -240,30 +229,29 @@ class Config:
 
     def with_seeds(self, count: int) -> list[Self]:
         """The same run with `count` seeds: seed, seed + 1, ..."""
-        if count < 1:
-            raise InputError(f"seeds: {count}; expected at least one")
-        if count > MOST_RUNS:
-            raise InputError(
+        refuse(
+            (count < 1, f"seeds: {count}; expected at least one"),
+            (
+                count > MOST_RUNS,
                 f"seeds: {count:,} runs; at most {MOST_RUNS:,} are allowed at once; "
-                f"run a sweep with the axis seed: {{seeds: {count}}}"
-            )
-        first: int = self.seed  # type: ignore[attr-defined]  # which every subclass has
-        return [dataclasses.replace(self, seed=first + i) for i in range(count)]  # type: ignore[type-var]
+                f"run a sweep with the axis seed: {{seeds: {count}}}",
+            ),
+        )
+        return [dataclasses.replace(self, seed=self.seed + i) for i in range(count)]  # type: ignore[type-var]
 
     def absolute(self) -> Self:
         """File names in full, so that a run can be resumed from anywhere; what names no file stays as it is."""
-        names = flat(self.as_dict())
-        changes = {name: _absolute(names[name]) for name in self.FILES if names.get(name) is not None}
-        return self.changed(changes) if any(changes[name] != names[name] for name in changes) else self
+        settings = flat(self.as_dict())
+        full = {name: _absolute(settings.get(name)) for name in self.FILES}
+        changes = {name: value for name, value in full.items() if value != settings.get(name)}
+        return self.changed(changes) if changes else self
 
 
-def _absolute(value: Any) -> Any:
+def _absolute(value: object) -> object:
     if isinstance(value, list):
         return [_absolute(part) for part in value]
-    try:
-        names_files = (
-            isinstance(value, str) and value and (Path(value).exists() or glob.glob(value))
-        )  # texts/*.txt does
-        return os.path.abspath(value) if names_files else value
-    except (OSError, RuntimeError) as error:  # a name that is too long, links that lead to themselves
-        raise InputError(f"{shown(value):.200} cannot be read: {why(error)}") from None
+    if not isinstance(value, str) or not value:
+        return value
+    # a name that is too long, links that lead to themselves
+    with refusing((OSError, RuntimeError), f"{shown(value):.200} cannot be read: "):
+        return os.path.abspath(value) if Path(value).exists() or glob.glob(value) else value  # texts/*.txt names files

@@ -20,11 +20,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from topicscope.ground.config import MOST_WORKERS
-from topicscope.ground.errors import EngineError, InputError
+from topicscope.ground.errors import EngineError, InputError, refuse
 from topicscope.ground.machine import require, worker_pool
 
 RETRIES = 3  # times that an item is tried again after its worker has died
@@ -59,21 +58,21 @@ def open_engine(
 
 def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
     """Check the name and options of an engine, before anything is loaded or started."""
-    refused = {
-        f"engine {name!r}; expected {', '.join(ENGINES)}": name not in ENGINES,
-        f"address {address} is for the engine ray, but the engine is {name}; leave the address out": (
-            address is not None and name != "ray"
+    refuse(
+        (name not in ENGINES, f"engine {name!r}; expected {', '.join(ENGINES)}"),
+        (
+            address is not None and name != "ray",
+            f"address {address} is for the engine ray, but the engine is {name}; leave the address out",
         ),
-        f"workers {workers}: expected a number from 1 to {MOST_WORKERS}": (
-            workers is not None and not 1 <= workers <= MOST_WORKERS
+        (
+            workers is not None and not 1 <= workers <= MOST_WORKERS,
+            f"workers {workers}: expected a number from 1 to {MOST_WORKERS}",
         ),
-        f"workers {workers}: the engine serial has no workers; choose local or ray, or leave workers out": (
-            workers is not None and name == "serial"
+        (
+            workers is not None and name == "serial",
+            f"workers {workers}: the engine serial has no workers; choose local or ray, or leave workers out",
         ),
-    }
-    for message, wrong in refused.items():
-        if wrong:
-            raise InputError(message)
+    )
     if name == "ray":
         require(["ray"], "the engine ray")
 
@@ -88,8 +87,7 @@ def serial(
 
 def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
     """Results in the order of their items, whatever order they come in."""
-    waiting: dict[int, Output] = {}
-    following = 0
+    waiting, following = dict[int, Output](), 0
     for number, result in results:
         waiting[number] = result
         while following in waiting:
@@ -112,23 +110,17 @@ class Queue(Generic[Item]):
         self.first += sorted(items, key=lambda numbered: -numbered[0])
 
 
-class Local:
+class Local(ExitStack):
     """One process per core, one thread each, started with the first item; leaving the block ends them.
 
-    A worker that dies takes the pool with it; the engine starts another pool and repeats what was running.
+    A worker that dies takes the pool with it; the engine starts another pool and repeats what was running. The stack
+    holds the pool; where an error leaves the block, the pool ends what is running, as after Ctrl-C.
     """
 
     def __init__(self, workers: int) -> None:
-        self.workers, self.held = workers, ExitStack()
+        super().__init__()
+        self.workers = workers
         self.pool: ProcessPoolExecutor | None = None
-
-    def __enter__(self) -> Engine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.held.__exit__(kind, error, trace)  # with the error: the pool then ends what is running, as after Ctrl-C
 
     def __call__(
         self, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
@@ -140,7 +132,7 @@ class Local:
                 while queue or running:
                     while len(running) < 2 * self.workers and queue:  # each worker has one running and one waiting
                         if self.pool is None:
-                            self.pool = self.held.enter_context(worker_pool(self.workers))
+                            self.pool = self.enter_context(worker_pool(self.workers))
                         number, item = queue.first[-1]
                         running[self.pool.submit(work, common, item)] = number, item
                         queue.first.pop()  # only now: a pool that has just broken takes nothing
@@ -148,7 +140,7 @@ class Local:
                         result = future.result()
                         yield running.pop(future)[0], result
             except BrokenProcessPool:
-                self.held.close()
+                self.close()
                 self.pool = None
                 for number, _ in running.values():
                     deaths[number] += 1
@@ -177,7 +169,7 @@ RAY_HURRY = {
 }
 # Ray takes 127.0.0.1 for another name of the machine and listens on the machine's address, unless it is told that
 # clusters are off, as they are on macOS; then every part of it listens on loopback
-RAY_ALONE = ("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+RAY_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 @contextmanager
@@ -199,22 +191,18 @@ def ray_engine(address: str, workers: int | None, gpus: float) -> Iterator[Engin
 
 
 def connect(ray: Any, address: str, workers: int | None) -> None:
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    if address == "local":
-        quiet |= {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-    elif address != "auto":
+    alone = address == "local"
+    own = {"num_cpus": workers or os.cpu_count(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    if address not in ("local", "auto"):
         address = answering(address)
     with tempfile.TemporaryFile() as said:
         try:
-            with complaints_to(said.fileno()), on_loopback(ray) if address == "local" else nullcontext():
-                ray.init(address=address, **quiet)
+            with complaints_to(said.fileno()), on_loopback(ray) if alone else nullcontext():
+                ray.init(address=address, logging_level=logging.ERROR, log_to_driver=False, **own if alone else {})
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             said.seek(0)
-            reason = (
-                "it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
-                if b"InvalidAuthToken" in said.read()
-                else " ".join(str(error).split())[:200]
-            )
+            token = "it requires a token: set RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN"
+            reason = token if b"InvalidAuthToken" in said.read() else " ".join(str(error).split())[:200]
             raise InputError(
                 f"address {address}: cannot connect to Ray ({reason}); "
                 "start it with 'ray start --head', or use the address local"
@@ -227,16 +215,15 @@ def on_loopback(ray: Any) -> Iterator[None]:
 
     The processes that it starts read the environment. This process has read it where Ray was imported before.
     """
-    constants, (name, value) = ray._private.ray_constants, RAY_ALONE
+    constants, name = ray._private.ray_constants, RAY_CLUSTERS
     before, clusters = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
-    os.environ[name], constants.ENABLE_RAY_CLUSTER = value, False
+    os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
     try:
         yield
     finally:
         constants.ENABLE_RAY_CLUSTER = clusters
         del os.environ[name]
-        if before is not None:
-            os.environ[name] = before
+        os.environ |= {} if before is None else {name: before}
 
 
 @contextmanager
@@ -269,10 +256,12 @@ def tasks(
     ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
     """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
-    if gpus > ray.cluster_resources().get("GPU", 0):  # Ray would wait for one for ever
-        raise InputError(
-            "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu"
+    refuse(
+        (
+            gpus > ray.cluster_resources().get("GPU", 0),  # Ray would wait for one for ever
+            "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu",
         )
+    )
     remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
     # what is small travels with the task: a task then needs nothing that another node holds
     shared = common if len(ray.cloudpickle.dumps(common)) < RAY_INLINE else ray.put(common)
@@ -293,10 +282,8 @@ def tasks(
                     raise cause from None  # the work's own
                 losses[number] += 1  # Ray's trouble, also where a task met it: a node on its way out
                 if losses[number] > RETRIES:
-                    reason = " ".join(str(cause).split())[:200]
-                    raise EngineError(
-                        f"Ray gave up a task after {RETRIES} retries ({type(cause).__name__}: {reason})"
-                    ) from None
+                    reason = f"{type(cause).__name__}: {' '.join(str(cause).split()):.200}"
+                    raise EngineError(f"Ray gave up a task after {RETRIES} retries ({reason})") from None
                 queue.put_back([(number, item)])
             else:
                 yield number, result

@@ -2,10 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pydantic
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import ErrorDetails
 
 
 class InputError(ValueError):
@@ -56,6 +59,26 @@ def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
             raise InputError(*reason)
 
 
+@contextmanager
+def refusing(kinds: tuple[type[Exception], ...], before: str, after: str = "") -> Iterator[None]:
+    """An error of these kinds inside becomes an InputError: what it says, between `before` and `after`.
+
+    An InputError passes as it is, unless it is one of the kinds.
+    """
+    try:
+        yield
+    except kinds as error:
+        if isinstance(error, InputError) and InputError not in kinds:
+            raise
+        raise InputError(f"{before}{error if isinstance(error, InputError) else one_line(error)}{after}") from None
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, in one line; its name where it says nothing."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split())[:300] or type(error).__name__
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a mistyped name."""
     known = list(known)
@@ -63,7 +86,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
-def one_line(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
+def reported(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
     """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
     errors = error.errors()
     first = next((e for e in errors if e["type"] in _UNKNOWN), None) or _deepest(errors)
@@ -92,11 +115,11 @@ def plain_words(kind: str, message: str) -> str:
     return f"{message[0].lower()}{message[1:]}"
 
 
-def _path(error: Mapping[str, Any]) -> list[str]:
+def _path(error: ErrorDetails) -> list[str]:
     return [str(part) for part in error["loc"] if not _UNION.match(str(part))]
 
 
-def _deepest(errors: Sequence[Any]) -> Any:
+def _deepest(errors: Sequence[ErrorDetails]) -> ErrorDetails:
     """The first error; or, of a value that may be of several kinds, what is wrong inside it with one of them."""
     path = _path(errors[0])
     return max((e for e in errors if _path(e)[: len(path)] == path), key=lambda e: len(_path(e)))
@@ -116,21 +139,21 @@ _UNION = re.compile(r"(literal|list|dict|tuple|constrained|function|int|float|st
 """What pydantic adds to the path of a key that may hold values of several kinds."""
 
 
-def _fields_at(schema: dict[str, Any], path: list[str]) -> list[str]:
+def _fields_at(schema: JsonSchemaValue, path: list[str]) -> list[str]:
     node = schema
     for part in (part for part in path if not part.isdigit()):  # all elements of a list have the same keys
         node = _follow(schema, node.get("properties", {}).get(part, {}))
     return list(_follow(schema, node).get("properties", {}))
 
 
-def _sections_with(schema: dict[str, Any], name: str) -> str:
+def _sections_with(schema: JsonSchemaValue, name: str) -> str:
     """A key of this name in the sections of a config, such as 'masking.p_mask'; '' where none has it."""
     sections = _follow(schema, schema).get("properties", {})
     having = [part for part, node in sections.items() if "items" not in node and name in _fields_at(schema, [part])]
     return " or ".join(repr(f"{part}.{name}") for part in having)
 
 
-def _follow(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+def _follow(schema: JsonSchemaValue, node: JsonSchemaValue) -> JsonSchemaValue:
     node = node.get("items", node)  # of a list, its elements
     node = [node, *(option for option in node.get("anyOf", []) if "$ref" in option)][-1]
     return schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node

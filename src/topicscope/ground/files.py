@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,14 @@ from topicscope.ground.checked import (
     DIGEST,
     HEADER,
     MOST_OWN,
-    one_line,
+    fingerprint,
     parse_json,
     read_bytes,
     read_text,
     shown,
     tensor_digest,
 )
-from topicscope.ground.errors import InputError
+from topicscope.ground.errors import InputError, refuse, refusing
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room: on the disk, for this user, in one file
 
@@ -58,23 +58,6 @@ def named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, error.strerror or str(error), str(path))
 
 
-def system_error(error: Exception) -> OSError | None:
-    """The error of the system behind an error of a library written in Rust, which only its text tells."""
-    if isinstance(error, OSError):
-        return error
-    number = re.search(r"\(os error (\d+)\)", str(error))
-    return None if number is None else OSError(int(number[1]), os.strerror(int(number[1])))
-
-
-def append(path: Path, content: bytes) -> None:
-    """Not whole or nothing: whoever reads on from a checkpoint cuts back to it."""
-    try:
-        with path.open("ab") as stream:
-            stream.write(content)
-    except OSError as error:
-        raise named(error, path) from None
-
-
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
@@ -87,39 +70,35 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         temporary.rename(folder)
     except BaseException as error:
         shutil.rmtree(temporary, ignore_errors=True)
-        cause = system_error(error) if isinstance(error, Exception) else None
-        if cause is None:
-            raise
-        raise named(cause, folder) from None
+        if isinstance(error, OSError):
+            raise named(error, folder) from None
+        # the system's error behind that of a library written in Rust, which only its text tells
+        if number := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(number[1]), os.strerror(int(number[1])), str(folder)) from None
+        raise
 
 
-def write_json(path: Path, content: Any) -> None:
-    """Write a JSON file whole."""
+def write_json(path: Path, content: object) -> None:
     write(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
 
 
-def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(content: Mapping[str, object]) -> dict[str, Any]:
     """The content as a JSON file holds it, with a digest by which `unsealed` knows that nothing has changed since."""
     stored = json.loads(json.dumps(content))  # keys that are numbers become text, and are sorted as text
-    return stored | {"digest": _digest(stored)}
+    return stored | {"digest": fingerprint(stored)}
 
 
-def unsealed(stored: Any) -> dict[str, Any]:
+def unsealed(stored: object) -> dict[str, Any]:
     """What was sealed, without its digest; ValueError where it is something else."""
     if not isinstance(stored, dict):
         raise ValueError("expected an object with a digest")
     content = {key: value for key, value in stored.items() if key != "digest"}
-    if stored.get("digest") != _digest(content):
+    if stored.get("digest") != fingerprint(content):
         raise ValueError("the content does not match its digest")
     return content
 
 
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def write_yaml(path: Path, content: Any) -> None:
-    """Write a YAML file whole."""
+def write_yaml(path: Path, content: object) -> None:
     write(path, yaml.safe_dump(content, sort_keys=False, width=120).encode())
 
 
@@ -132,18 +111,15 @@ def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], note: Mapping[s
 
 
 def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an .npz file whole."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     write(path, buffer.getvalue())
 
 
-def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
+def write_csv(path: Path, records: Sequence[Mapping[str, object]]) -> None:
     """Write a CSV file whole, with one line per record."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(
-        stream, list(dict.fromkeys(key for record in records for key in record)), lineterminator="\n"
-    )
+    stream, columns = io.StringIO(), dict.fromkeys(key for record in records for key in record)
+    writer = csv.DictWriter(stream, list(columns), lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
     write(path, stream.getvalue().encode())
@@ -152,12 +128,9 @@ def write_csv(path: Path, records: list[dict[str, Any]]) -> None:
 def read_json(path: Path) -> Any:
     """A JSON file of the project; InputError in one line where it cannot be read."""
     again = f"run the command that wrote {path.parent} again"
-    if not path.exists():
-        raise InputError(f"{path} is missing; {again}")
-    try:
+    refuse((not path.exists(), f"{path} is missing; {again}"))
+    with refusing((InputError,), "", f"; {again}"):
         return parse_json(read_bytes(path, most=MOST_OWN), str(path), most=MOST_OWN)
-    except InputError as error:
-        raise InputError(f"{one_line(error)}; {again}") from None
 
 
 METRICS = "metrics.jsonl"
@@ -199,10 +172,12 @@ class MetricsFile:
         """Keep the first lines, those of a checkpoint, if they are what it was made with."""
         kept = b"".join(read_bytes(self.path, "the metrics", MOST_OWN).splitlines(keepends=True)[:lines])
         self.hash = hashlib.sha256(kept)
-        if self.digest != digest or kept.count(b"\n") != lines:
-            raise InputError(
-                f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}"
+        refuse(
+            (
+                self.digest != digest or kept.count(b"\n") != lines,
+                f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}",
             )
+        )
         write(self.path, kept)
 
     def sync(self) -> None:
@@ -211,22 +186,23 @@ class MetricsFile:
             os.fsync(stream.fileno())
 
     def append(self, lines: Iterable[str]) -> None:
+        """Not whole or nothing: who reads on from a checkpoint cuts back to it."""
         block = "".join(lines).encode()
-        append(self.path, block)
+        try:
+            with self.path.open("ab") as stream:
+                stream.write(block)
+        except OSError as error:
+            raise named(error, self.path) from None
         self.hash.update(block)
 
 
 def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
     """Read metrics.jsonl column by column."""
-    path = folder / METRICS
-    try:
+    path, damage = folder / METRICS, (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError)
+    with refusing(damage, f"{shown(path)} is damaged (", f"); {ANEW}"), refusing((InputError,), "", f"; {ANEW}"):
         lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]
         names = dict.fromkeys(name for line in lines for name in line)
         columns = {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
         if lines and not np.array_equal(columns["step"], np.arange(len(lines))):
             raise ValueError("steps are missing")
-    except InputError as error:
-        raise InputError(f"{error}; {ANEW}") from None
-    except (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError) as error:
-        raise InputError(f"{shown(path)} is damaged ({one_line(error)}); {ANEW}") from None
     return columns

@@ -15,29 +15,21 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import filelock
 import pydantic
 
-from topicscope.ground.checked import (
-    AnyPath,
-    file_digest,
-    one_line,
-    parse_json,
-    parse_yaml,
-    read_bytes,
-    read_text,
-    shown,
-)
-from topicscope.ground.errors import InputError
+from topicscope.ground.checked import AnyPath, file_digest, parse_json, parse_yaml, read_bytes, read_text, shown, sound
+from topicscope.ground.errors import InputError, one_line, refuse, refusing
 from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
 
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
+Status = Literal["starting", "running", "done", "stopped", "diverged"]
 UNFINISHED = ("starting", "running")
 REPLACED_BY_FORCE = ("train", "pretrain", "landscape")  # the commands of other kinds go on, or replace
 
@@ -61,16 +53,9 @@ class About:
     format: int
     version: str
     command: str
-    status: Literal["starting", "running", "done", "stopped", "diverged"] = "running"
+    status: Status = "running"
     runs: Annotated[int, pydantic.Field(ge=1, le=100_000)] | None = None
     digests: dict[str, str] = pydantic.Field(default_factory=dict)
-
-    def write(self, path: Path) -> None:
-        write_json(path / ABOUT, asdict(self))
-
-
-def new_about(kind: Kind, runs: int | None) -> About:
-    return About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
 
 
 def read_about(path: AnyPath) -> About | None:
@@ -78,14 +63,12 @@ def read_about(path: AnyPath) -> About | None:
     file = Path(path) / ABOUT
     if not os.path.lexists(file):
         return None
-    try:
+    with refusing((InputError,), f"{shown(file)} is damaged (", "); choose another folder, or remove this one"):
         content = parse_json(read_bytes(file), ABOUT)
-        return About(**content if isinstance(content, dict) else {})
-    except InputError as error:
-        reason = one_line(error)
-    except (pydantic.ValidationError, TypeError):
-        reason = "not what topicscope writes"
-    raise InputError(f"{shown(file)} is damaged ({reason}); choose another folder, or remove this one")
+        try:
+            return About(**content if isinstance(content, dict) else {})
+        except (pydantic.ValidationError, TypeError):
+            raise InputError("not what topicscope writes") from None
 
 
 def about_of(path: AnyPath, kind: Kind) -> About:
@@ -93,22 +76,22 @@ def about_of(path: AnyPath, kind: Kind) -> About:
     about = read_about(path)
     if about is None:
         raise InputError(f"{shown(path)} is not a folder that topicscope wrote (no {ABOUT})")
-    if about.kind != kind.name:
-        raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder")
-    if about.format != kind.format:
-        raise InputError(
+    refuse(
+        (about.kind != kind.name, f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder"),
+        (
+            about.format != kind.format,
             f"{shown(path)} holds a {kind.name} folder of format {about.format}, this topicscope reads {kind.format}; "
-            f"{_again(path, about)}; or use topicscope {about.version}"
-        )
+            f"{_again(path, about)}; or use topicscope {about.version}",
+        ),
+    )
     return about
 
 
 def finished_about(path: AnyPath, kind: Kind) -> About:
     """What a finished folder of a kind says, with the digests of its files checked."""
     about = about_of(path, kind)
-    if about.status in UNFINISHED:
-        again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
-        raise InputError(f"{shown(path)} is not finished; to continue: {again}")
+    again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
+    refuse((about.status in UNFINISHED, f"{shown(path)} is not finished; to continue: {again}"))
     for name in (RESULTS, *about.digests):
         check_digest(path, about, name)
     return about
@@ -117,21 +100,23 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 def check_digest(path: AnyPath, about: About, name: str) -> None:
     """Raise InputError unless a file of a folder is the one that was written."""
     file, again = Path(path) / name, _again(path, about)
-    if Path(name).name != name or name not in about.digests:
-        raise InputError(f"{shown(Path(path) / ABOUT)} is damaged (it has no digest of {name!r}); {again}")
-    if not file.is_file():
-        raise InputError(f"{shown(file)} is missing; {again}")
-    if file_digest(file) != about.digests[name]:
-        raise InputError(f"{shown(file)} is damaged: it is not what topicscope wrote; {again}")
+    refuse(
+        (
+            Path(name).name != name or name not in about.digests,
+            f"{shown(Path(path) / ABOUT)} is damaged (it has no digest of {name!r}); {again}",
+        ),
+        (not file.is_file(), f"{shown(file)} is missing; {again}"),
+    )
+    changed = f"{shown(file)} is damaged: it is not what topicscope wrote; {again}"
+    refuse((file_digest(file) != about.digests[name], changed))
 
 
 def _again(path: AnyPath, about: About) -> str:
     """How to make a folder anew: its command, where it was one, with what lets it replace the folder."""
+    if not about.command.startswith("topicscope "):
+        return f"make {shown(path)} again (--force)"
     force = " --force" if about.kind in REPLACED_BY_FORCE and "--force" not in about.command else ""
-    by_command = about.command.startswith("topicscope ")
-    # of a folder that was moved the command names the old place
-    made = f"make it again (its command was: {about.command}{force})"
-    return made if by_command else f"make {shown(path)} again (--force)"
+    return f"make it again (its command was: {about.command}{force})"  # which names the old place of a moved folder
 
 
 def read_results(path: AnyPath) -> Any:
@@ -159,41 +144,53 @@ LOCK_SECONDS = 0.3  # seconds: who only looks whether a folder is held (`is_held
 
 def check_out(path: Path) -> Path:
     """Check that a folder is there that can be written to, or can be made there."""
-    try:
-        str(path).encode()  # a name that is not UTF-8 can be stored in no config
+    # no config can store a name that is not UTF-8
+    refuse(
+        ("\0" not in str(path) and not sound(str(path)), f"{shown(path)}: its name is not UTF-8; choose another folder")
+    )
+    with usable(path):
         path.exists()  # raises where the name is too long, which lexists does not
         place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
-        if place == path.absolute() and not path.is_dir():
-            raise InputError(f"{shown(path)} is a file, or a broken link; give a folder that is new or empty")
+        refuse(
+            (
+                place == path.absolute() and not path.is_dir(),
+                f"{shown(path)} is a file, or a broken link; give a folder that is new or empty",
+            )
+        )
         if not place.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(place, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return path
+
+
+@contextmanager
+def usable(path: Path) -> Iterator[None]:
+    """A system error inside means that the folder cannot be used, unless the disk is full."""
+    try:
+        yield
     except InputError:
         raise
-    except UnicodeEncodeError:
-        raise InputError(f"{shown(path)}: its name is not UTF-8; choose another folder") from None
     except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
-        raise _unusable(path, error) from None
-    return path
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise named(error, path) from None
+        reason = f"{shown(path)} cannot be made or written to: {one_line(error)}"
+        raise InputError(f"{reason}; choose another folder") from None
 
 
 @contextmanager
 def lock(path: Path) -> Iterator[None]:
     """One process at a time writes to a folder, which is made where there is none. The lock file stays with it."""
-    for attempt in range(LOCK_ATTEMPTS):
+    for left in reversed(range(LOCK_ATTEMPTS)):
         make_folder(path)
-        try:
-            held = filelock.FileLock(path / LOCK, timeout=LOCK_SECONDS).acquire(poll_interval=0.02)
-            break
-        except filelock.Timeout:
-            raise InputError(
-                f"another process is writing to {shown(path)}; wait for it or choose another folder"
-            ) from None
-        except OSError as error:
-            # a process that had made the folder, and failed, has just removed it
-            if not isinstance(error, FileNotFoundError) or attempt == LOCK_ATTEMPTS - 1:
-                raise _unusable(path, error) from None
+        # a process that had made the folder, and failed, may just have removed it
+        with usable(path), suppress(*[FileNotFoundError] if left else ()):
+            try:
+                held = filelock.FileLock(path / LOCK, timeout=LOCK_SECONDS).acquire(poll_interval=0.02)
+                break
+            except filelock.Timeout:
+                busy = f"another process is writing to {shown(path)}; wait for it or choose another folder"
+                raise InputError(busy) from None
     with held:
         yield
 
@@ -210,16 +207,8 @@ def is_held(path: Path) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    try:
+    with usable(path):
         path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as error:
-        raise _unusable(path, error) from None
-
-
-def _unusable(path: Path, error: Exception) -> Exception:
-    if isinstance(error, OSError) and error.errno in FULL:
-        return named(error, path)  # nothing is wrong with the folder
-    return InputError(f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder")
 
 
 def remove_empty(path: Path, first: Path) -> None:
@@ -256,11 +245,8 @@ class Folder:
     kind: Kind
     about: About
     fresh: bool
-    config: Mapping[str, Any] | None = field(default=None, repr=False)
-    place: Path = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.place = self.path
+    config: Mapping[str, object] | None = field(repr=False)
+    place: Path  # where files are written: the folder itself, or one inside it until all of them are whole
 
     @property
     def finished(self) -> bool:
@@ -288,7 +274,7 @@ class Folder:
             self.about = replace(self.about, digests={CONFIG: file_digest(self.file(CONFIG))})
         self.mark("running")
 
-    def finish(self, results: Any, status: str = "done", **measured: Any) -> None:
+    def finish(self, results: object, status: str = "done", **measured: object) -> None:
         """The last files, about.json last of all: with it the folder is whole."""
         environment = {  # all that may differ between machines and is no part of the result
             "python": platform.python_version(),
@@ -302,11 +288,9 @@ class Folder:
         sealed = [file for name in (CONFIG, RESULTS, *self.kind.sealed) for file in self.place.glob(name)]
         self.about = replace(self.about, digests={file.name: file_digest(file) for file in sealed})
         self.mark(status)
-        if self.place != self.path:
-            self._replace()
-
-    def _replace(self) -> None:
-        """The new files in place of the old ones. Nothing is written: a full disk is no matter here."""
+        if self.place == self.path:
+            return
+        # the new files in place of the old ones; nothing is written: a full disk is no matter here
         self.file(STARTING).rename(self.path / ABOUT)  # killed from here on, the folder counts as empty
         remove_own(self.path, self.kind)
         for entry in self.place.iterdir():
@@ -315,17 +299,16 @@ class Folder:
         self.place = self.path
         self.file(f"{ABOUT}.tmp").replace(self.file(ABOUT))  # last of all: with it the folder is whole
 
-    def mark(self, status: Any) -> None:
-        self.about = replace(self.about, status=status)
-        self.about.write(self.place)
+    def mark(self, status: str) -> None:
+        self.about = replace(self.about, status=cast("Status", status))
+        write_json(self.file(ABOUT), asdict(self.about))
 
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`."""
-    path = Path(path)
-    if resume and force:
-        raise InputError("resume and force are both given; give one: resume continues what is there, force replaces it")
-    check_out(path)
+    path = check_out(Path(path))
+    both = "resume and force are both given; give one: resume continues what is there, force replaces it"
+    refuse((resume and force, both))
     try:
         if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
             return None
@@ -336,18 +319,22 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
         raise InputError(
             f"{shown(path)} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
-    if about.kind != kind.name:
-        raise InputError(f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one")
+    other = f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one"
+    refuse((about.kind != kind.name, other))
     if about.status == "starting" or (about.status == "running" and kind.resumes == "never"):
         return None  # killed before anything was done, or while it was written: nothing is whole
-    if not resume and not force:
-        ways = "replace it (--force)" if kind.resumes == "never" else "resume it (--resume), replace it (--force)"
-        raise InputError(f"{shown(path)} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder")
-    if resume and about.format != kind.format:
-        raise InputError(
+    ways = "replace it (--force)" if kind.resumes == "never" else "resume it (--resume), replace it (--force)"
+    refuse(
+        (
+            not resume and not force,
+            f"{shown(path)} is not empty: it holds a {kind.name} folder; {ways}, or choose another folder",
+        ),
+        (
+            resume and about.format != kind.format,
             f"{shown(path)} holds a {kind.name} folder of format {about.format}, this topicscope writes {kind.format}; "
-            "choose another folder"
-        )
+            "choose another folder",
+        ),
+    )
     return about
 
 
@@ -355,7 +342,7 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
 def open_folder(
     path: AnyPath,
     kind: Kind,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, object] | None = None,
     *,
     resume: bool = False,
     force: bool = False,
@@ -387,7 +374,7 @@ def open_folder(
 def join_folder(
     path: Path,
     kind: Kind,
-    config: Mapping[str, Any] | None = None,
+    config: Mapping[str, object] | None = None,
     *,
     resume: bool = False,
     force: bool = False,
@@ -396,12 +383,14 @@ def join_folder(
     """The same for a folder that this process has locked, or that lies in one: a member of an ensemble."""
     there = check_folder(path, kind, resume=resume, force=force)
     if there is not None and not force:
-        if config is not None and _stored_config(path) != config:
-            raise InputError(
-                f"{shown(path)} was made with another config; choose another folder, or replace it (--force)"
-            )
-        return Folder(path, kind, there, False, config)
-    folder = Folder(path, kind, new_about(kind, runs), True, config)
+        stored = None
+        with suppress(InputError):
+            stored = parse_yaml(read_text(path / CONFIG), CONFIG)
+        other = f"{shown(path)} was made with another config; choose another folder, or replace it (--force)"
+        refuse((config is not None and stored != config, other))
+        return Folder(path, kind, there, False, config, path)
+    about = About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
+    folder = Folder(path, kind, about, True, config, path)
     if kind.resumes != "never":
         folder.begin()
     return folder
@@ -428,13 +417,6 @@ def remove_own(path: Path, kind: Kind) -> None:
     for pattern in (*kind.adds, *COMMON):
         for entry in (*path.glob(pattern), *path.glob(f"{pattern}.tmp")):
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink(missing_ok=True)
-
-
-def _stored_config(path: Path) -> Any:
-    try:
-        return parse_yaml(read_text(path / CONFIG), CONFIG)
-    except InputError:
-        return None
 
 
 def _untouched(path: Path) -> bool:

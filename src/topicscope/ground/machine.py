@@ -5,6 +5,7 @@ small calls of PyTorch, which cost more than their arithmetic. Numba is imported
 before; kernels are compiled once per installation, which takes seconds and is announced.
 """
 
+import functools
 import importlib
 import multiprocessing
 import os
@@ -20,8 +21,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from threadpoolctl import threadpool_limits
 
-from topicscope.ground.checked import one_line
-from topicscope.ground.errors import InputError
+from topicscope.ground.errors import InputError, one_line, refuse
 from topicscope.ground.progress import Progress, silent
 
 Device = Literal["auto", "cpu", "cuda"]
@@ -30,15 +30,13 @@ CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may s
 
 def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
     """Where to compute: 'auto' takes a GPU where there is one."""
-    if name not in get_args(Device):
-        raise InputError(f"device {name!r}: expected auto, cpu or cuda")
+    refuse((name not in get_args(Device), f"device {name!r}: expected auto, cpu or cuda"))
     if name == "cpu":
         return "cpu"
     import torch
 
     there = torch.cuda.is_available()
-    if name == "cuda" and not there:
-        raise InputError("device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto")
+    refuse((name == "cuda" and not there, "device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto"))
     if not there or (name == "auto" and not worth_it):
         return "cpu"
     os.environ.setdefault(*CUBLAS_ORDER)
@@ -115,12 +113,10 @@ def _leave_with_parent() -> None:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_progress: list[Progress] = [silent]  # the last one is told when a kernel is compiled
-_listeners: list[Any] = []
+_progress: list[Progress] = [silent]  # the last one hears when a kernel is compiled
 
 
 def can_compile() -> bool:
-    """Whether numba is installed."""
     return find_spec("numba") is not None
 
 
@@ -155,28 +151,25 @@ def compiled(function: F) -> F:
     from numba import njit
 
     _listen()
-    options: dict[str, Any] = {"error_model": "numpy"}  # division by zero gives inf or NaN
-    try:
-        return cast("F", njit(cache=True, **options)(function))
+    try:  # error_model: division by zero gives inf or NaN
+        return cast("F", njit(cache=True, error_model="numpy")(function))
     except RuntimeError:  # there is no folder to keep it in: every process compiles it
-        return cast("F", njit(**options)(function))
+        return cast("F", njit(error_model="numpy")(function))
 
 
+@functools.cache
 def _listen() -> None:
     from numba.core import event
 
     class Announcer(event.Listener):
         """Numba calls it when it begins to compile, and when it has done so."""
 
-        def on_start(self, event: Any) -> None:
+        def on_start(self, event: object) -> None:
             _progress[-1]("compiling", note="once per installation")
 
-        def on_end(self, event: Any) -> None:
-            pass
+        def on_end(self, event: object) -> None: ...
 
-    if not _listeners:
-        _listeners.append(Announcer())
-        event.register("numba:compile", _listeners[0])  # type: ignore[no-untyped-call]
+    event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
 
 
 EXTRAS = {
@@ -221,9 +214,9 @@ def needed(module: str, user: str) -> Any:
 
 def _missing(library: str, user: str, damage: Exception | None = None) -> InputError:
     package, extra = PACKAGES.get(library, library), EXTRAS[library]
-    if damage is None:
-        return InputError(f"{user} needs {package}, which is not installed: pip install 'topicscope[{extra}]'")
     return InputError(
-        f"{user} needs {package}, which is installed, but cannot be loaded ({one_line(damage)}): "
+        f"{user} needs {package}, which is not installed: pip install 'topicscope[{extra}]'"
+        if damage is None
+        else f"{user} needs {package}, which is installed, but cannot be loaded ({one_line(damage)}): "
         f"pip install --upgrade 'topicscope[{extra}]', or pip install --force-reinstall --no-deps {package}"
     )

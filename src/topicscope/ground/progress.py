@@ -9,11 +9,11 @@ Work calls its progress with the phase it is in, how much of it is done, how muc
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 PERIOD = 10.0  # seconds between plain lines
 PACE = 0.2  # seconds between changes of a notebook's line
@@ -42,11 +42,13 @@ class State:
     note: str = ""
     began: float = field(default_factory=time.monotonic)
     base: float = 0.0  # what was done when the phase began: a resumed run starts in the middle
+    show: Callable[["State"], None] = lambda _: None  # called after all news
 
     def __call__(self, phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         if phase != self.phase:
             self.began, self.base = time.monotonic(), done
         self.phase, self.done, self.total, self.note = phase, done, total, note
+        self.show(self)
 
     @property
     def percent(self) -> int | None:
@@ -67,13 +69,8 @@ class State:
 
 def duration(seconds: float) -> str:
     """A time in words."""
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+    longer = f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    return f"{seconds:.0f} s" if seconds < 90 else longer
 
 
 def progress_shown(stream: TextIO | None = None, period: float = PERIOD) -> AbstractContextManager[Progress]:
@@ -101,17 +98,15 @@ def _bar(stream: TextIO) -> Iterator[Progress]:
     from rich.markup import escape  # a name may hold brackets
     from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn
 
-    state = State()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(file=stream), transient=True) as bar:
-        task = bar.add_task(state.phase, total=None, text="")
+        task = bar.add_task("starting", total=None, text="")
 
-        def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-            state(phase, done, total, note)
-            text = escape(state.line().removeprefix(phase).strip())
-            bar.update(task, completed=done, total=total, description=escape(phase), text=text)
+        def show(state: State) -> None:
+            text = escape(state.line().removeprefix(state.phase).strip())
+            bar.update(task, completed=state.done, total=state.total, description=escape(state.phase), text=text)
 
-        yield progress
+        yield State(show=show)
 
 
 @contextmanager
@@ -119,19 +114,17 @@ def _cell() -> Iterator[Progress]:
     """A line in the output of a notebook's cell, empty at the end. Text and no widget, so that programs that execute
     notebooks need none either.
     """
-    show: Any = import_module("IPython").display.display  # the kernel has it
-    state, shown = State(), time.monotonic()
-    line = show({"text/plain": state.line()}, raw=True, display_id=True)
+    display = import_module("IPython").display.display  # the kernel has it
+    line, shown = display({"text/plain": State().line()}, raw=True, display_id=True), time.monotonic()
 
-    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+    def show(state: State) -> None:
         nonlocal shown
-        state(phase, done, total, note)
         if time.monotonic() - shown >= PACE:
             shown = time.monotonic()
             line.update({"text/plain": state.line()}, raw=True)
 
     try:
-        yield progress
+        yield State(show=show)
     finally:
         line.update({"text/plain": ""}, raw=True)
 

@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from topicscope.ground.checked import one_line
 from topicscope.ground.config import Config, load_settings
-from topicscope.ground.errors import InputError
+from topicscope.ground.errors import InputError, one_line
 from topicscope.ground.folders import CONFIG, RESULTS, Kind, check_digest, finished_about, read_about, read_results
 from topicscope.ground.progress import in_notebook
 
@@ -134,8 +133,7 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
         ) from None
 
 
-def arrow_table(records: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
-    """An Arrow table of records."""
+def arrow_table(records: Sequence[Mapping[str, object]]) -> pyarrow.Table:
     import pyarrow
 
     names = dict.fromkeys(name for record in records for name in record)
