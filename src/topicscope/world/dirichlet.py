@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from dataclasses import KW_ONLY
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -61,7 +60,6 @@ class Dirichlet(DocumentPrior):
         [0.25, 0.75]
     """
 
-    _: KW_ONLY
     FORM: ClassVar = (Asked("alpha", PositiveRate, 0.1, "alpha", low=0.001, high=10, log=True),)
 
     kind: Literal["dirichlet"] = "dirichlet"
@@ -87,15 +85,16 @@ class Dirichlet(DocumentPrior):
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
         """Exact for disjoint topics, and from draws of a variational proposal for others."""
-        alpha = self.alpha if isinstance(self.alpha, float) else self.weights(topic_model.topics)
+        weights = self.weights(topic_model.topics)
         if not topic_model.disjoint:
-            return from_dirichlet(topic_model, evidence, a, e, self.weights(topic_model.topics))
+            return from_dirichlet(topic_model, evidence, a, e, weights)
+        alpha = weights if isinstance(self.alpha, list) else weights[:1]  # one number for all topics
         return in_slices(topic_model, evidence, e, lambda counts, q, e: dirichlet_mean(counts, q, alpha, a, e))
 
 
-def dirichlet_mean(counts: Counts, q: Shares, alpha: float | Float[np.ndarray, " T"], a: float, e: float) -> Means:
+def dirichlet_mean(counts: Counts, q: Shares, alpha: Float[np.ndarray, " k"], a: float, e: float) -> Means:
     """Under theta ~ Dirichlet(alpha), one number for all topics or one for each: a sum over nodes of the contour."""
-    total = counts.shape[1] * alpha if isinstance(alpha, float) else float(alpha.sum())
+    total = counts.shape[1] // len(alpha) * float(alpha.sum())
     per_topic = counts.sum(2).astype(int)
     if e == 0:
         return (per_topic + alpha) / (per_topic.sum(1, keepdims=True) + total)
@@ -106,7 +105,7 @@ def dirichlet_mean(counts: Counts, q: Shares, alpha: float | Float[np.ndarray, "
     weight = np.exp(saddle * (turn - 1)) * turn**-total * (1 + 1j * u)
     weight[0] /= 2
     powers = turn ** -np.arange(per_topic.max() + 2.0)[:, None]
-    factors, ratios = zip(*_topic_factors(counts, per_topic, e / (a * q), alpha, saddle, powers), strict=True)
+    factors, ratios = zip(*_topic_factors(counts, per_topic, e / (a * q), alpha.tolist(), saddle, powers), strict=True)
     node = functools.reduce(np.multiply, factors, weight)
     return np.stack([(node * ratio).sum(1).real for ratio in ratios], axis=1) / node.sum(1).real[:, None]
 
@@ -115,12 +114,11 @@ def _topic_factors(
     counts: Counts,
     per_topic: Int[np.ndarray, "R T"],
     shift: Shares,
-    alpha: float | Float[np.ndarray, " T"],
+    weights: list[float],
     saddle: float,
     powers: Complex[np.ndarray, "M Q"],
 ) -> list[tuple[Nodes, Nodes]]:
     """For each topic, its factor of the evidence at the nodes, and by which ratio one more theta_t changes it."""
-    weights = [alpha] if isinstance(alpha, float) else alpha.tolist()
     if counts.shape[2] == 1:  # one kind of word per topic: a table by count serves all rows, and topics of equal alpha
         distinct, which = np.unique(per_topic, return_inverse=True)
         coefficients = _log_binomials(distinct, math.log(shift[0, 0]))
@@ -180,11 +178,8 @@ def from_dirichlet(
 ) -> Posterior:
     """theta = G / sum(G), G gamma variables. Proposals: how many of the words seen each topic may have made."""
 
-    def proposal_of(row: int) -> Proposal:
-        there = np.flatnonzero(evidence[row])
-        counts = evidence[row, there]
-        shares = word_shares(topic_model.word_topics[there], counts, a, e, alpha)
-        return lambda rng: gamma_draws(counts, shares, alpha, rng)
+    def proposal_of(words: Float[np.ndarray, "w T"], counts: Float[np.ndarray, " w"]) -> Proposal:
+        return functools.partial(gamma_draws, counts, word_shares(words, counts, a, e, alpha), alpha)
 
     return from_proposals(topic_model, evidence, a, e, proposal_of)
 

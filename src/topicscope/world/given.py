@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Literal, Protocol
 
 import numpy as np
@@ -24,10 +24,8 @@ from topicscope.world.priors import (
     LENGTHS,
     MOST_SETS,
     DocumentPrior,
-    Evidence,
     Length,
     Moments,
-    Posterior,
     Proportions,
     Support,
     checked_moments,
@@ -56,7 +54,6 @@ class Given(DocumentPrior):
         [[1.0, 0.0], [0.5, 0.5], [1.0, 0.0]]
     """
 
-    _: KW_ONLY
     kind: Literal["given"] = "given"
     proportions: Annotated[Matrix | Text, BeforeValidator(plain)]
     length: Length = (100, 150)
@@ -80,8 +77,7 @@ class Given(DocumentPrior):
         rows = self.rows(topics)  # they are listed, however many
         return rows, np.full(len(rows), 1 / len(rows))
 
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        return self.posterior_of_any(topic_model, evidence, a, e)
+    posterior = DocumentPrior.posterior_of_any
 
 
 class Law(Protocol):
@@ -174,5 +170,4 @@ class Own(DocumentPrior):
     def exact(self, topic_model: TopicModel) -> bool:
         return False
 
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        return self.posterior_of_any(topic_model, evidence, a, e)
+    posterior = DocumentPrior.posterior_of_any

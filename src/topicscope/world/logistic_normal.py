@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import KW_ONLY
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -24,7 +23,6 @@ from pydantic import BeforeValidator, Field
 
 from topicscope.ground import (
     WIDEST,
-    InputError,
     Matrix,
     PositiveRate,
     Stream,
@@ -32,6 +30,7 @@ from topicscope.ground import (
     expected,
     generator,
     number_only,
+    refuse,
 )
 from topicscope.world.matrices import matrix_of
 from topicscope.world.priors import (
@@ -75,7 +74,6 @@ class LogisticNormal(DocumentPrior):
         ([0.3033, 0.6967], 0.0)
     """
 
-    _: KW_ONLY
     FORM: ClassVar = (Asked("covariance", PositiveRate, 1.0, "variance of topics", low=0.01, high=10, log=True),)
 
     kind: Literal["logistic-normal"] = "logistic-normal"
@@ -91,8 +89,8 @@ class LogisticNormal(DocumentPrior):
             self.law(topics)
 
     def _check_mean(self, topics: int) -> None:
-        if isinstance(self.mean, list) and len(self.mean) != topics:
-            raise InputError(f"documents.mean has {len(self.mean)} numbers; expected one number per topic ({topics})")
+        given = len(self.mean) if isinstance(self.mean, list) else topics
+        refuse((given != topics, f"documents.mean has {given} numbers; expected one number per topic ({topics})"))
 
     def law(self, topics: int) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T k"]]:
         """Mean, and a root of the covariance: eta = mean + root z with z standard normal."""
@@ -101,19 +99,19 @@ class LogisticNormal(DocumentPrior):
         if isinstance(self.covariance, float):
             return centre, math.sqrt(self.covariance) * np.eye(topics)
         matrix = matrix_of(self.covariance, name)
-        if matrix.shape != (topics, topics):
-            raise InputError(
-                f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic"
-            )
+        square = f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic"
+        refuse((matrix.shape != (topics, topics), square))
         largest = np.abs(matrix).max()
-        if largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest:
-            raise InputError(f"{name}: expected a symmetric matrix of numbers up to 10,000")
+        uneven = largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest
+        refuse((uneven, f"{name}: expected a symmetric matrix of numbers up to 10,000"))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        if values[0] < -1e-9 * max(largest, 1e-300):
-            raise InputError(
+        refuse(
+            (
+                values[0] < -1e-9 * max(largest, 1e-300),
                 f"{name} is not positive semidefinite: its smallest eigenvalue is {values[0]:.3g}; "
-                "no normal law has such a covariance"
+                "no normal law has such a covariance",
             )
+        )
         kept = values > 1e-12 * largest
         return centre, vectors[:, kept] * np.sqrt(values[kept])
 
@@ -135,7 +133,16 @@ class LogisticNormal(DocumentPrior):
         return False
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        return from_normal(topic_model, evidence, a, e, *self.law(topic_model.topics))
+        """Proposals are Student's t around the mode of each row, and the prior."""
+        centre, root = self.law(topic_model.topics)
+        mode = np.zeros(root.shape[1])
+
+        def proposal_of(words: Float[np.ndarray, "w T"], counts: Float[np.ndarray, " w"]) -> Proposal:
+            nonlocal mode  # rows of one document follow one another, and have nearly the same mode
+            mode, spread = normal_mode(words, counts, a, e, centre, root, mode)
+            return functools.partial(normal_draws, mode, spread, centre, root)
+
+        return from_proposals(topic_model, evidence, a, e, proposal_of)
 
 
 STEP = 0.2  # of the trapezoidal rule: its error is about exp(-9 / STEP)
@@ -247,26 +254,6 @@ def _from_points(centre_bytes: bytes, root_bytes: bytes, topics: int) -> Moments
     return Moments(mean[0], mean[1:], float(errors[1:].max()), float(errors[0].max()), float(norm), parts)
 
 
-def from_normal(
-    topic_model: TopicModel,
-    evidence: Evidence,
-    a: float,
-    e: float,
-    centre: Float[np.ndarray, " T"],
-    root: Float[np.ndarray, "T k"],
-) -> Posterior:
-    """theta = softmax(centre + root z), z normal. Proposals: Student's t around the mode of each row, and the prior."""
-    mode = np.zeros(root.shape[1])
-
-    def proposal_of(row: int) -> Proposal:
-        nonlocal mode  # rows of one document follow one another, and have nearly the same mode
-        there = np.flatnonzero(evidence[row])
-        mode, spread = normal_mode(topic_model.word_topics[there], evidence[row, there], a, e, centre, root, mode)
-        return lambda rng: normal_draws(mode, spread, centre, root, rng)
-
-    return from_proposals(topic_model, evidence, a, e, proposal_of)
-
-
 def normal_mode(
     words: Float[np.ndarray, "w T"],
     counts: Float[np.ndarray, " w"],
@@ -313,12 +300,11 @@ def normal_draws(
     centre: Float[np.ndarray, " T"],
     root: Float[np.ndarray, "T k"],
     rng: np.random.Generator,
-    freedom: float = 10.0,
 ) -> tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]:
     """Draws of a mixture of a Student's t and the prior; and the log of prior over mixture."""
     from scipy.special import gammaln
 
-    k, own = len(mode), round((1 - PRIOR_SHARE) * DRAWS)
+    k, own, freedom = len(mode), round((1 - PRIOR_SHARE) * DRAWS), 10.0
     scale = np.sqrt(freedom / rng.chisquare(freedom, size=(own, 1)))
     near = mode + scale * rng.standard_normal((own, k)) @ spread.T
     z = np.concatenate([near, rng.standard_normal((DRAWS - own, k))])

@@ -33,12 +33,12 @@ Counts = Float[np.ndarray, "R T w"]
 Shares = Float[np.ndarray, "T w"]
 Means = Float[np.ndarray, "R T"]
 Support = tuple[Proportions, Float[np.ndarray, " K"]]
+# draws, and the log of prior over proposal at each of them
 Proposal = Callable[[np.random.Generator], tuple[Float[np.ndarray, "n T"], Float[np.ndarray, " n"]]]
-"""Draws, and the log of prior over proposal at each of them."""
 
 MOST_SETS = 5000  # of topics that are listed for whoever asks for all of them
+# sets x (words + topics) of a posterior that looks at all of them: 80 MB, some 10 s for 500 documents
 MOST_NUMBERS = 10**7
-"""Sets x (words + topics) of a posterior that looks at all of them: 80 MB, some 10 s for 500 documents."""
 TOLERANCE = 1e-6  # to which proportions have to sum to 1
 ROUNDING = 1e-6  # to which moments have to be those of proportions
 MOST_SLACK = 1e-2  # beyond this no stated error excuses moments that no law has
@@ -48,7 +48,7 @@ PRIOR_DRAWS = 10_000  # of each half, where all rows share the draws of the prio
 AT_A_TIME, MOST_WEIGHTS = 200, 2 * 10**6  # rows, and rows times draws or proportions
 
 
-def _increasing(length: Any) -> Any:
+def _increasing(length: object) -> object:
     if isinstance(length, tuple) and length[0] > length[1]:
         raise ValueError("a range ends before it begins")
     return length
@@ -287,7 +287,7 @@ KINDS: dict[str, type[DocumentPrior]] = {}
 PriorClass = TypeVar("PriorClass", bound=type)
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def prior(cls: PriorClass) -> PriorClass:
     """Make a class of `DocumentPrior` a prior that settings, help and the explorer know by its `kind`.
 
@@ -302,7 +302,7 @@ def prior(cls: PriorClass) -> PriorClass:
         >>> list(PRIORS)
         ['dirichlet', 'fixed', 'given', 'groups', 'logistic-normal']
     """
-    built: Any = section(cls)
+    built: Any = section(cls, kw_only=True)
     if missing := sorted(built.__abstractmethods__):
         raise TypeError(f"the prior {built.__name__} has no method {' and no method '.join(missing)}")
     KINDS[built.kind] = built
@@ -311,7 +311,7 @@ def prior(cls: PriorClass) -> PriorClass:
     return built
 
 
-def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
+def checked_proportions(theta: object, topics: int, name: str) -> Proportions:
     """Rows inside the simplex, made to sum to 1 exactly; else InputError."""
     try:
         rows = np.array(theta, dtype=float)
@@ -325,16 +325,21 @@ def checked_proportions(theta: Any, topics: int, name: str) -> Proportions:
 
 
 def from_proposals(
-    topic_model: TopicModel, evidence: Evidence, a: float, e: float, proposal_of: Callable[[int], Proposal]
+    topic_model: TopicModel,
+    evidence: Evidence,
+    a: float,
+    e: float,
+    proposal_of: Callable[[Float[np.ndarray, "w T"], Float[np.ndarray, " w"]], Proposal],
 ) -> Posterior:
+    """Estimates from draws of `proposal_of(topics of the words that a row has, counts of these words)`."""
     halves, effective = np.empty((2, len(evidence), topic_model.topics)), np.zeros(len(evidence))
     generators = [generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2)]
-    for row, counts in enumerate(evidence):
-        there = np.flatnonzero(counts)
-        words, proposal = topic_model.word_topics[there], proposal_of(row)
+    for row, seen in enumerate(evidence):
+        words, counts = topic_model.word_topics[seen > 0], seen[seen > 0]
+        proposal = proposal_of(words, counts)
         for half, rng in enumerate(generators):
             theta, log_ratio = proposal(rng)
-            weight, worth = _weights((_log(a * theta @ words.T + e) @ counts[there] + log_ratio)[None])
+            weight, worth = _weights((_log(a * theta @ words.T + e) @ counts + log_ratio)[None])
             halves[half, row] = weight[0] @ theta
             effective[row] += worth[0]
     return Posterior((halves[0] + halves[1]) / 2, (halves[0], halves[1]), effective)

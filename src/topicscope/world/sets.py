@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import KW_ONLY
+from abc import abstractmethod
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -38,8 +38,38 @@ from topicscope.world.topics import TopicModel, left_out, plain
 TAU = Asked("topics_per_document", Count, 3, "tau, topics per document", low=1, high=50, whole=True)
 
 
+class EqualShares(DocumentPrior):
+    """Equal shares of the topics of a set; the priors here differ in how probable a set is."""
+
+    topics_per_document: int
+
+    @abstractmethod
+    def probabilities(self, sets: Int[np.ndarray, "K tau"], topics: int) -> Float[np.ndarray, " K"]:
+        """How probable each of all sets of tau topics is."""
+
+    @abstractmethod
+    def mean_of_disjoint(self, counts: Counts, q: Shares, a: float, e: float) -> Means:
+        """Posterior means where topics are disjoint, from the counts of their words."""
+
+    def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
+        tau = self.topics_per_document
+        # one topic more or less makes T sets at least: of more topics than sets there is no need to count them
+        if (topics > most and tau < topics) or math.comb(topics, tau) > most:
+            return None
+        sets = np.array(list(itertools.combinations(range(topics), tau)))
+        rows = np.zeros((len(sets), topics))
+        np.put_along_axis(rows, sets, 1 / tau, axis=1)
+        return rows, self.probabilities(sets, topics)
+
+    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
+        """Exact for disjoint topics, and for others where there are few sets of topics."""
+        if not topic_model.disjoint:
+            return self.posterior_of_any(topic_model, evidence, a, e)
+        return in_slices(topic_model, evidence, e, lambda counts, q, e: self.mean_of_disjoint(counts, q, a, e))
+
+
 @prior
-class Fixed(DocumentPrior):
+class Fixed(EqualShares):
     """`topics_per_document` (tau) distinct topics with equal shares (Section 3.1).
 
     Every set of tau topics has the same probability. With `weights`, the probability of a set is proportional to the
@@ -60,7 +90,6 @@ class Fixed(DocumentPrior):
         6
     """
 
-    _: KW_ONLY
     FORM: ClassVar = (TAU,)
 
     kind: Literal["fixed"] = "fixed"
@@ -92,21 +121,24 @@ class Fixed(DocumentPrior):
         np.fill_diagonal(second, 1 / (tau * topics))
         return Moments(np.full(topics, 1 / topics), second)
 
-    def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
-        found = equal_sets(topics, self.topics_per_document, most)
-        if found is None:
-            return None
-        sets, rows = found
+    def probabilities(self, sets: Int[np.ndarray, "K tau"], topics: int) -> Float[np.ndarray, " K"]:
         weight = np.log(np.full(topics, 1.0) if self.weights is None else np.array(self.weights))[sets].sum(1)
         weight = np.exp(weight - weight.max())
-        return rows, weight / weight.sum()
+        return weight / weight.sum()
 
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and for others where there are few sets of topics."""
-        if not topic_model.disjoint:
-            return self.posterior_of_any(topic_model, evidence, a, e)
-        law = self.topics_per_document, self.weights
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: subset_mean(counts, q, *law, a, e))
+    def mean_of_disjoint(self, counts: Counts, q: Shares, a: float, e: float) -> Means:
+        """P(t in S | counts) / tau = r_t e_(tau-1)(r without t) / e_tau(r) / tau.
+
+        The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms. With weights a
+        set has a probability in proportion to their product.
+        """
+        tau = self.topics_per_document
+        if e == 0 and self.weights is None:  # a topic that was seen is there for certain
+            seen = counts.sum(2) > 0
+            left = seen.sum(1, keepdims=True)
+            return np.where(seen, 1.0, (tau - left) / np.maximum(counts.shape[1] - left, 1)) / tau
+        log_r = _log_ratios(counts, q, tau, a, e)
+        return symmetric_mean(log_r if self.weights is None else log_r + np.log(self.weights), tau)[0]
 
 
 def lowest(numbers: Float[np.ndarray, "D T"], tau: int) -> Proportions:
@@ -137,7 +169,7 @@ def weighted_sets(
 
 
 @prior
-class Groups(DocumentPrior):
+class Groups(EqualShares):
     """Coarse and fine topics: `groups` groups of T / groups neighbouring topics.
 
     A document has `topics_per_document` (tau) topics with equal shares. With probability `rho` all of them come from
@@ -157,7 +189,6 @@ class Groups(DocumentPrior):
         [0.125, 0.125, 0.0, 0.0]
     """
 
-    _: KW_ONLY
     FORM: ClassVar = (
         Asked("groups", Count, 5, "groups of topics", low=1, high=50, whole=True),
         Asked("rho", Probability, 0.5, "rho, share of one-group documents"),
@@ -201,33 +232,25 @@ class Groups(DocumentPrior):
         np.fill_diagonal(pairs, tau / topics)
         return Moments(np.full(topics, 1 / topics), pairs / tau**2)
 
-    def support(self, topics: int, most: int = MOST_SETS) -> Support | None:
-        tau, size = self.topics_per_document, topics // self.groups
-        found = equal_sets(topics, tau, most)
-        if found is None:
-            return None
-        sets, rows = found
-        group = sets // size
+    def probabilities(self, sets: Int[np.ndarray, "K tau"], topics: int) -> Float[np.ndarray, " K"]:
+        group = sets // (topics // self.groups)
         together = (group == group[:, :1]).all(1)
-        return rows, (1 - self.rho) / len(sets) + self.rho * together / max(1, together.sum())
+        return (1 - self.rho) / len(sets) + self.rho * together / max(1, together.sum())
 
-    def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and for others where there are few sets of topics."""
-        if not topic_model.disjoint:
-            return self.posterior_of_any(topic_model, evidence, a, e)
-        law = self.groups, self.rho, self.topics_per_document
-        return in_slices(topic_model, evidence, e, lambda counts, q, e: grouped_mean(counts, q, *law, a, e))
-
-
-def equal_sets(topics: int, tau: int, most: int) -> tuple[Int[np.ndarray, "K tau"], Proportions] | None:
-    """All sets of tau topics, and the proportions of documents that share them equally; None where they are many."""
-    # one topic more or less makes T sets at least: of more topics than sets there is no need to count them
-    if (topics > most and tau < topics) or math.comb(topics, tau) > most:
-        return None
-    sets = np.array(list(itertools.combinations(range(topics), tau)))
-    rows = np.zeros((len(sets), topics))
-    np.put_along_axis(rows, sets, 1 / tau, axis=1)
-    return sets, rows
+    def mean_of_disjoint(self, counts: Counts, q: Shares, a: float, e: float) -> Means:
+        """A mixture: with probability rho the topics of one of the groups, else all topics."""
+        tau, topics = self.topics_per_document, counts.shape[1]
+        size, log_r = topics // self.groups, _log_ratios(counts, q, tau, a, e)
+        parts = [(slice(0, topics), math.log1p(-self.rho))] if self.rho < 1 else []
+        if self.rho > 0:
+            log_group = math.log(self.rho / self.groups)
+            parts += [(slice(start, start + size), log_group) for start in range(0, topics, size)]
+        means, log_weights = np.zeros((len(parts), *counts.shape[:2])), np.empty((len(parts), len(counts)))
+        for mean, log_weight, (inside, log_prior) in zip(means, log_weights, parts, strict=True):
+            mean[:, inside], evidence = symmetric_mean(log_r[:, inside], tau)
+            log_weight[:] = log_prior + evidence - math.log(math.comb(inside.stop - inside.start, tau))
+        weight = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=0))
+        return np.einsum("pr,prt->rt", weight, means)
 
 
 def weighted_shares(weights: Float[np.ndarray, " T"], tau: int) -> Moments:
@@ -250,36 +273,6 @@ def weighted_shares(weights: Float[np.ndarray, " T"], tau: int) -> Moments:
 def _log_likelihood(counts: Counts, p: Shares) -> Means:
     """sum over the words of a topic of count * log p, where 0 log 0 = 0."""
     return np.einsum("rtw,tw->rt", counts, np.maximum(np.log(p), -1e300))
-
-
-def subset_mean(counts: Counts, q: Shares, tau: int, weights: list[float] | None, a: float, e: float) -> Means:
-    """Under equal shares of tau topics: P(t in S | counts) / tau = r_t e_(tau-1)(r without t) / e_tau(r) / tau.
-
-    The elementary symmetric polynomials e_n of the likelihood ratios r are computed in logarithms. With weights a set
-    has a probability in proportion to their product.
-    """
-    if e == 0 and weights is None:  # a topic that was seen is there for certain
-        seen = counts.sum(2) > 0
-        left = seen.sum(1, keepdims=True)
-        return np.where(seen, 1.0, (tau - left) / np.maximum(counts.shape[1] - left, 1)) / tau
-    log_r = _log_ratios(counts, q, tau, a, e)
-    return symmetric_mean(log_r if weights is None else log_r + np.log(weights), tau)[0]
-
-
-def grouped_mean(counts: Counts, q: Shares, groups: int, rho: float, tau: int, a: float, e: float) -> Means:
-    """Under equal shares of tau topics, with probability rho of one of the groups, else of all topics."""
-    log_r, topics = _log_ratios(counts, q, tau, a, e), counts.shape[1]
-    size = topics // groups
-    parts = [(slice(0, topics), math.log1p(-rho))] if rho < 1 else []
-    parts += (
-        [(slice(start, start + size), math.log(rho / groups)) for start in range(0, topics, size)] if rho > 0 else []
-    )
-    means, log_weights = np.zeros((len(parts), len(counts), topics)), np.empty((len(parts), len(counts)))
-    for mean, log_weight, (inside, log_prior) in zip(means, log_weights, parts, strict=True):
-        mean[:, inside], evidence = symmetric_mean(log_r[:, inside], tau)
-        log_weight[:] = log_prior + evidence - math.log(math.comb(inside.stop - inside.start, tau))
-    weight = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=0))
-    return np.einsum("pr,prt->rt", weight, means)
 
 
 SEEN = 800.0  # log likelihood ratio of a topic that was seen for certain: sets without it have weight exp(-800) = 0
