@@ -9,7 +9,7 @@ probabilities in place of counts, and every expectation over masks is taken exac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,11 +41,10 @@ class Batch:
     queries: Int[Tensor, "E Q"] | None = None  # the words shown at any of the positions, where they are few of the V
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        return Batch(**{name: change(part) for name, part in parts.items() if part is not None})
+        return Batch(*map(change, self.parts()))
 
     def parts(self) -> list[Tensor]:
-        return [part for part in vars(self).values() if part is not None]
+        return [part for part in vars(self).values() if part is not None]  # only the last one may be None
 
     def to(self, device: torch.device) -> Batch:
         return self.map(lambda part: part.to(device, non_blocking=True))
@@ -66,36 +65,33 @@ class Batches:
 
     def each(self, data: Int[Tensor, " E"] | None = None) -> Iterator[Batch]:
         """The S batches one by one, each without the padding that only others need; `data` as in `for_models`."""
-        if self.context.shape[1] > 1 or data is not None:
-            for step, (rows, targets, listed) in enumerate(self.sizes.max(1).tolist()):
-                at = slice(step, step + 1)
-                alone = Batches(
-                    self.context[at],
-                    self.document[at, :, :rows],
-                    self.query[at, :, :rows],
-                    self.weight[at, :, :rows],
-                    self.target[at, :, :targets],
-                    self.target_weight[at, :, :targets],
-                    self.sizes[at],
-                    None if self.queries is None else self.queries[at, :, :listed],
+        if self.context.shape[1] == 1 and data is None:  # nothing is moved: views, taken for all steps at once
+            parts = zip(*(part.unbind(0) for part in self.for_models().parts()), strict=True)
+            for views, (rows, targets, listed) in zip(parts, self.sizes[:, 0].tolist(), strict=True):
+                context, document, query, weight, target, target_weight, *queries = views
+                yield Batch(
+                    context,
+                    document[:rows],
+                    query[:rows],
+                    weight[:, :rows],
+                    target[:targets],
+                    target_weight[:targets],
+                    *(words[:, :listed] for words in queries),
                 )
-                yield alone.for_models(data).map(lambda part: part[0])
             return
-        # of one model nothing is moved: views, taken for all steps at once
-        parts = (self.document, self.query, self.target, self.target_weight)
-        document, query, target, target_weight = (part[:, 0].unbind(0) for part in parts)
-        context, weight = self.context.unbind(0), self.weight[..., None].unbind(0)
-        queries = None if self.queries is None else self.queries.unbind(0)
-        for step, (rows, targets, listed) in enumerate(self.sizes[:, 0].tolist()):
-            yield Batch(
-                context[step],
-                document[step][:rows],
-                query[step][:rows],
-                weight[step][:, :rows],
-                target[step][:targets],
-                target_weight[step][:targets],
-                None if queries is None else queries[step][:, :listed],
+        for step, (rows, targets, listed) in enumerate(self.sizes.max(1).tolist()):
+            at = slice(step, step + 1)
+            alone = Batches(
+                self.context[at],
+                self.document[at, :, :rows],
+                self.query[at, :, :rows],
+                self.weight[at, :, :rows],
+                self.target[at, :, :targets],
+                self.target_weight[at, :, :targets],
+                self.sizes[at],
+                None if self.queries is None else self.queries[at, :, :listed],
             )
+            yield alone.for_models(data).map(lambda part: part[0])
 
     def for_models(self, data: Int[Tensor, " E"] | None = None) -> Batch:
         """The S batches of models side by side, in a `Batch` whose parts have one more axis in front.
@@ -104,16 +100,15 @@ class Batches:
         """
         import torch
 
-        _, sets, size, vocabulary = self.context.shape
+        (_, sets, size, vocabulary), device = self.context.shape, self.document.device
+        of = torch.arange(sets, device=device) if data is None else data
         queries = self.queries if data is None or self.queries is None else self.queries.index_select(1, data)
         document, query, weight, target, target_weight = (
             part if data is None else part.index_select(1, data)
             for part in (self.document, self.query, self.weight, self.target, self.target_weight)
         )
-        models = document.shape[1]
-        if models > 1:
-            of = torch.arange(sets, device=document.device) if data is None else data
-            model = torch.arange(models, device=document.device)[:, None]
+        model = torch.arange(len(of), device=device)[:, None]
+        if len(of) > 1:
             document = document + of[:, None] * size
             query = query + model * (vocabulary if queries is None else queries.shape[2])
             target = target + model * (query.shape[2] * vocabulary)
@@ -133,11 +128,9 @@ def word_counts(words: Int[np.ndarray, "D N"], vocabulary: int) -> Float[np.ndar
     counts = np.zeros((len(words), vocabulary), dtype=np.float32)
     slice_size = max(1, 1_000_000 // max(1, words.shape[1]))
     for start in range(0, len(words), slice_size):
-        part = words[start : start + slice_size]
+        part, into = words[start : start + slice_size], counts[start : start + slice_size]
         flat = (np.arange(len(part))[:, None] * vocabulary + part)[part >= 0]
-        counts[start : start + slice_size] = np.bincount(flat, minlength=len(part) * vocabulary).reshape(
-            len(part), vocabulary
-        )
+        into[:] = np.bincount(flat, minlength=into.size).reshape(into.shape)
     return counts
 
 
@@ -171,12 +164,10 @@ def masked_batches(
     sizes = torch.stack([rows, targets, asked.sum(1)], 1).cpu().numpy()
     most_rows, most_targets, most_queries = (-(-sizes.max(0) // at_least) * at_least).tolist()
     word, row_batch = found // size, found // (vocabulary * size)
-    number = torch.arange(batches, device=device)
     row_in_batch = torch.arange(len(found), device=device) - (rows.cumsum(0) - rows).index_select(0, row_batch)
     row_place = row_in_batch + row_batch * most_rows
-    target_place = (
-        (number * most_targets - (targets.cumsum(0) - targets)).index_select(0, batch_of).index_select(0, document)
-    )
+    first_target = torch.arange(batches, device=device) * most_targets - (targets.cumsum(0) - targets)
+    target_place = first_target.index_select(0, batch_of).index_select(0, document)
     target_place += torch.arange(len(document), device=device)
     weight = (1 / (size * masks.masked).to(real)).index_select(0, document)
     query, queries = word - row_batch * vocabulary, None
@@ -209,11 +200,9 @@ def _context(
     import torch
 
     flat, base = counts.view(-1), masks.document * counts.shape[1]
-    one = torch.ones((), dtype=counts.dtype, device=counts.device)
-    flat.index_add_(0, base + masks.true, (-one).expand(len(base)))
-    seen = (
-        (counts.sum(1) == 0).index_select(0, masks.document).to(counts.dtype) if hide_masked else one.expand(len(base))
-    )
+    one = counts.new_ones(1).expand(len(base))
+    flat.index_add_(0, base + masks.true, -one)
+    seen = (counts.sum(1) == 0).index_select(0, masks.document).to(counts.dtype) if hide_masked else one
     flat.index_add_(0, base + masks.shown, seen)
     if uniform:
         return counts.to(real) / counts.sum(1, keepdim=True).to(real)
@@ -292,19 +281,12 @@ def stack(sets: Sequence[Rows], dtype: torch.dtype, data: Int[Tensor, " E"] | No
     import torch
 
     real = np.dtype(str(dtype).removeprefix("torch."))
-    context, *parts = (_side_by_side(arrays, real) for arrays in zip(*sets, strict=True))
-    of = np.arange(len(sets)) if data is None else data.cpu().numpy()
-    document, query, weight, target, target_weight = (part[of] for part in parts)
-    (_, documents, vocabulary), rows = context.shape, weight.shape[1]
-    model = np.arange(len(of))[:, None]
-    return Batch(
-        torch.from_numpy(context),
-        torch.from_numpy((document + of[:, None] * documents).ravel()),
-        torch.from_numpy((query + model * vocabulary).ravel()),
-        torch.from_numpy(weight[:, :, None]),
-        torch.from_numpy((target + model * (rows * vocabulary)).ravel()),
-        torch.from_numpy(target_weight.ravel()),
+    context, document, query, weight, target, target_weight = (
+        torch.from_numpy(_side_by_side(arrays, real))[None] for arrays in zip(*sets, strict=True)
     )
+    sizes = np.array([[[len(rows.document), len(rows.target), 0] for rows in sets]])
+    together = Batches(context, document, query, weight, target, target_weight, sizes)
+    return together.for_models(None if data is None else data.cpu()).map(lambda part: part[0])
 
 
 def _side_by_side(arrays: Sequence[np.ndarray], real: np.dtype) -> np.ndarray:
@@ -342,7 +324,6 @@ class CompiledBatches:
 
         from topicscope.world import kernels
 
-        self.kernels = kernels
         selected, shown = fixed or (torch.zeros(0, 0, 0, dtype=torch.bool), words[:0])
         self.source = kernels.Source(
             words=words.numpy(),
@@ -358,10 +339,11 @@ class CompiledBatches:
             uniform=uniform,
             hide_masked=hide_masked,
         )
-        self.of = np.arange(len(words)) if of is None else of.numpy()
+        self.models = np.arange(len(words)) if of is None else of.numpy()
+        self.batch_of = kernels.batch_of
 
     def __call__(self, rows: Int[np.ndarray, "D B"], first: int) -> Batch:
         """The batch of a step that sees the documents at `rows`; `first` is the number of documents seen before."""
         import torch
 
-        return Batch(*map(torch.from_numpy, self.kernels.batch_of(self.source, rows, first, self.of)))
+        return Batch(*map(torch.from_numpy, self.batch_of(self.source, rows, first, self.models)))

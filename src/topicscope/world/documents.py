@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, files, read_text
+from topicscope.ground import InputError, files, read_text, refuse
 from topicscope.world.batches import Rows, infinite_rows, masked_batches, word_counts
 from topicscope.world.masking import Masked, Masking, Positions
 from topicscope.world.topics import TopicModel
@@ -113,15 +113,14 @@ class MaskedDocuments:
             masked = np.bincount(masks.document, minlength=len(rows))
             parts = (masks.flat, masks.document, masks.true, masks.shown, masked)
             counts = word_counts(self.documents.words[rows], topic_model.vocabulary).astype(np.int32)
-            batch = masked_batches(
+            batches = masked_batches(
                 torch.from_numpy(counts)[None, None],
                 Positions(*map(torch.from_numpy, parts)),
                 torch.from_numpy(np.empty(0, real)).dtype,
                 uniform=uniform,
                 hide_masked=hide_masked,
             )
-            of = (batch.context, batch.document, batch.query, batch.weight, batch.target, batch.target_weight)
-            found.append(Rows(*(part[0, 0].numpy() for part in of)))
+            found.append(Rows(*(getattr(batches, name)[0, 0].numpy() for name in Rows._fields)))
         return found
 
 
@@ -281,8 +280,7 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
         for number, line in enumerate(text.splitlines(), start=1)
         if line.strip()
     ]
-    if not lines:
-        raise InputError(f"{path} holds no documents; expected one document per line")
+    refuse((not lines, f"{path} holds no documents; expected one document per line"))
     lengths = np.array([len(line) for line in lines])
     words = np.full((len(lines), lengths.max()), PADDING, dtype=word_type(topic_model))
     words[np.arange(words.shape[1]) < lengths[:, None]] = np.concatenate(lines)
@@ -290,16 +288,15 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 
 
 def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
-    if tokens[-1] != "END":
-        raise InputError(f"{where}: ends with {tokens[-1][:40]!r}; expected 'END' last (is the file cut off?)")
-    for token in tokens[:-1]:
+    *ids, last = tokens
+    refuse((last != "END", f"{where}: ends with {last[:40]!r}; expected 'END' last (is the file cut off?)"))
+    for token in ids:
         if not token.isascii() or not token.isdigit() or int(token) >= words:
             raise InputError(
                 f"{where}: word {token[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
             )
-    if len(tokens) == 1:
-        raise InputError(f"{where}: the document has no words; expected at least one before 'END'")
-    return np.array(tokens[:-1], dtype=np.int32) + 1
+    refuse((not ids, f"{where}: the document has no words; expected at least one before 'END'"))
+    return np.array(ids, dtype=np.int32) + 1
 
 
 def write_documents(documents: Documents | InfiniteDocuments, path: str | os.PathLike[str]) -> None:
