@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from topicscope.ground import InputError, Matrix, Stream, Text, generator
+from topicscope.ground import InputError, Matrix, Stream, Text, generator, refuse
 from topicscope.world.matrices import matrix_of
 from topicscope.world.priors import (
     LENGTHS,
@@ -127,11 +127,13 @@ class Own(DocumentPrior):
 
     def __post_init__(self) -> None:
         missing = [name for name in ("sample", "moments") if not callable(getattr(self.law, name, None))]
-        if missing:
-            raise InputError(
+        refuse(
+            (
+                missing,
                 f"the law {type(self.law).__name__} has no method {' and no method '.join(missing)}; a law needs "
-                "sample(topics, count, rng) and moments(topics)"
+                "sample(topics, count, rng) and moments(topics)",
             )
+        )
         try:
             TypeAdapter(Length).validate_python(self.length)
         except ValidationError:
@@ -142,29 +144,29 @@ class Own(DocumentPrior):
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         rows = checked_proportions(self.law.sample(topics, count, rng), topics, "the law's sample")
-        if len(rows) != count:
-            raise InputError(f"the law's sample has {len(rows)} rows; {count} were asked for")
+        refuse((len(rows) != count, f"the law's sample has {len(rows)} rows; {count} were asked for"))
         return rows
 
     def moments(self, topics: int) -> Moments:
         found = checked_moments(self.law.moments(topics), topics, "the law's moments")
         rows = self.sample_proportions(topics, COMPARED, generator(0, Stream.MOMENT_POINTS))
         drawn = of_rows(rows)
-        spread = [rows.std(0), np.sqrt(np.maximum((rows**2).T @ rows**2 / COMPARED - drawn.second**2, 0))]
-        stated_errors = found.errors[1], found.errors[0]
-        names = "E[theta]", "E[theta theta']"
-        for name, stated, mean, deviation, error in zip(
-            names, (found.mean, found.second), (drawn.mean, drawn.second), spread, stated_errors, strict=True
+        spread = np.sqrt(np.maximum((rows**2).T @ rows**2 / COMPARED - drawn.second**2, 0))
+        for name, stated, mean, deviation, error in (
+            ("E[theta]", found.mean, drawn.mean, rows.std(0), found.errors[1]),
+            ("E[theta theta']", found.second, drawn.second, spread, found.errors[0]),
         ):
             # six standard errors, and as much for topics that are too rare to be drawn (Bernstein)
             allowed = 6 * (deviation / np.sqrt(COMPARED) + error) + 12 / COMPARED
             excess = np.abs(stated - mean) - allowed
-            if (excess > 0).any():
-                at = np.unravel_index(excess.argmax(), excess.shape)
-                raise InputError(
+            at = np.unravel_index(excess.argmax(), excess.shape)
+            refuse(
+                (
+                    excess[at] > 0,
                     f"the law's moments are not those of its samples: {name}[{', '.join(map(str, at))}] is given as "
-                    f"{stated[at]:.4g}, but {COMPARED:,} draws have {mean[at]:.4g}"
+                    f"{stated[at]:.4g}, but {COMPARED:,} draws have {mean[at]:.4g}",
                 )
+            )
         return found
 
     def exact(self, topic_model: TopicModel) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, checked_file, folders, one_line, read_tensors, read_text, refuse
+from topicscope.ground import checked_file, folders, read_tensors, read_text, refuse, refusing
 
 WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
 LARGEST = 1e100  # entries beyond this are refused: their squares overflow
@@ -15,19 +15,13 @@ Matrix = Float[np.ndarray, "rows columns"]
 
 def read_matrix(path: str, name: str, tensor: str = "value") -> Matrix:
     """Read a matrix from a .npy, .csv or .safetensors file, or from the folder of a training run; it runs no code."""
-    where = f"{name}: {path}"
-    try:
+    where, damage = f"{name}: {path}", (OSError, ValueError, EOFError, SyntaxError, MemoryError, TypeError)
+    kinds = "; expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
+    with refusing(damage, f"{name}: cannot read a matrix from {path}: ", kinds):  # numpy parses the header
         stored = _stored(path, name, where, tensor)
         if not isinstance(stored, np.ndarray) or stored.dtype.kind not in "fiub":
             raise ValueError("it holds no array of real numbers")
         matrix: Matrix = stored.astype(float)
-    except InputError:
-        raise
-    except (OSError, ValueError, EOFError, SyntaxError, MemoryError, TypeError) as error:  # numpy parses the header
-        raise InputError(
-            f"{name}: cannot read a matrix from {path}: {one_line(error)}; "
-            "expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
-        ) from None
     refuse(
         (
             matrix.ndim != 2 or matrix.size == 0,
@@ -55,17 +49,12 @@ def _from_lines(lines: Sequence[str], where: str) -> Matrix:
     """Numbers separated by commas, a row per line; empty lines are left out."""
     rows: list[list[float]] = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        cells, row = line.split(","), f"{where}, row {number}"
-        try:
-            rows.append([float(cell) for cell in cells])
-        except ValueError as error:
-            raise InputError(
-                f"{row}: {one_line(error)}; expected numbers separated by commas, without a head"
-            ) from None
-        if len(cells) != len(rows[0]):
-            raise InputError(f"{row}: has {len(cells)} numbers; expected {len(rows[0])}, as many as the first row")
+        if line.strip():
+            row = f"{where}, row {number}"
+            with refusing((ValueError,), f"{row}: ", "; expected numbers separated by commas, without a head"):
+                rows.append([float(cell) for cell in line.split(",")])
+            count, first = len(rows[-1]), len(rows[0])
+            refuse((count != first, f"{row}: has {count} numbers; expected {first}, as many as the first row"))
     return matrix_of(rows, where)
 
 
@@ -75,13 +64,14 @@ def _stored(path: str, name: str, where: str, tensor: str) -> object:
         return np.load(checked_file(path, name), allow_pickle=False)
     if not path.endswith(".safetensors") and not folder:
         return _from_lines(read_text(file, name, encoding="utf-8-sig").splitlines(), where)
-    if folder and not (file / WEIGHTS).is_file():
-        raise InputError(f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file")
-    whole = "give a .safetensors file that is whole"
+    missing = f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file"
+    refuse((folder and not (file / WEIGHTS).is_file(), missing))
     about = folders.read_about(file) if folder else None
     if about is not None:  # the folder of a run; without one it is somebody's own
         folders.check_digest(file, about, WEIGHTS)
-    tensors, _ = read_tensors(file / WEIGHTS if folder else file, whole, own=about is not None)
-    if tensor not in tensors and (folder or len(tensors) != 1):
-        raise InputError(f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}")
+    tensors, _ = read_tensors(
+        file / WEIGHTS if folder else file, "give a .safetensors file that is whole", own=about is not None
+    )
+    other = f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}"
+    refuse((tensor not in tensors and (folder or len(tensors) != 1), other))
     return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -32,7 +32,7 @@ MATRIX = "topic_model.matrix"
 ROUNDING = 1e-6  # by which given probabilities may miss their sum
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
@@ -90,19 +90,59 @@ class TopicModel:
 
     @model_validator(mode="before")
     @classmethod
-    def _count_topics(cls, given: Any) -> Any:
+    def _count_topics(cls, given: object) -> object:
         """Sizes and a matrix say how many topics there are."""
         settings = (given.kwargs or {}) if isinstance(given, ArgsKwargs) else given
         if not isinstance(settings, Mapping) or "topics" in settings:
             return given
         sizes, matrix = settings.get("words_per_topic"), plain(settings.get("matrix"))
-        first = read_word_topics(matrix)[:1].tolist() if isinstance(matrix, str) else matrix
-        counted = sizes if isinstance(sizes, list) else first[0] if isinstance(first, list) and first else None
+        rows = read_word_topics(matrix)[:1].tolist() if isinstance(matrix, str) else matrix
+        first = rows[0] if isinstance(rows, list) and rows else None
+        counted = sizes if isinstance(sizes, list) else first
         return dict(settings) | {"topics": len(counted)} if isinstance(counted, list) and counted else given
 
     @model_validator(mode="after")
     def _check(self) -> TopicModel:
-        check(self)
+        sizes, given = self.words_per_topic, self.word_probabilities
+        described: dict[str, object] = {"word_probabilities": given, "zipf": self.zipf, "overlap": self.overlap}
+        described |= {"common_words": self.common_words, "words_per_topic": None if sizes == USUAL_SIZE else sizes}
+        others = [name for name, value in described.items() if value is not None]
+        refuse(
+            (
+                self.matrix is not None and others,
+                f"topic_model.matrix says everything about the words; leave topic_model.{(others or [''])[0]} out",
+            ),
+            (
+                self.zipf is not None and given is not None,
+                "topic_model.zipf and topic_model.word_probabilities both give the words of a topic their "
+                "probability; give one of them",
+            ),
+            (
+                (self.common_words is None) != (self.common_share is None),
+                "topic_model.common_words and topic_model.common_share belong together; give both or neither",
+            ),
+            (
+                isinstance(sizes, list) and len(sizes) != self.topics,
+                f"topic_model.words_per_topic has {np.size(sizes)} numbers, but there are {self.topics} topics; "
+                "give one number per topic",
+            ),
+            (self.overlap is not None and self.topics < 3, "topic_model.overlap needs at least 3 topics on its ring"),
+        )
+        columns = self.topics if self.matrix is None else self.word_topics.shape[1]
+        names = self.words if self.word_names is None else len(self.word_names)
+        refuse(
+            (
+                columns != self.topics,
+                f"topic_model.matrix has {columns} columns, but there are {self.topics} topics; "
+                "give one column per topic, or leave topic_model.topics out",
+            ),
+            (names != self.words, f"topic_model.word_names has {names} names; expected one per word ({self.words})"),
+        )
+        one_each = sizes if isinstance(sizes, list) else [sizes]
+        if self.overlap is not None:
+            check_overlap(self.overlap, one_each, [self.shared_of(size) for size in one_each])
+        if given is not None:
+            check_each(given, sizes) if isinstance(sizes, list) else check_alike(given, self.topics, sizes)
         return self
 
     @property
@@ -136,8 +176,8 @@ class TopicModel:
     @property
     def block_size(self) -> int:
         """v, where the topics are `blocks`."""
-        if not self.blocks:
-            raise InputError("this needs disjoint topics of equally many words; give topic_model.words_per_topic alone")
+        needed = "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone"
+        refuse((not self.blocks, needed))
         return self.words // self.topics
 
     @property
@@ -154,13 +194,30 @@ class TopicModel:
 
     @cached_property
     def entries(self) -> Entries:
-        """What is not zero in `word_topics`, topic by topic."""
+        """What is not zero in `word_topics`, topic by topic; without a matrix, topics on a ring and common words."""
         if self.matrix is not None:
             topic, word = np.nonzero(self.word_topics.T)
             return Entries(topic, word, self.word_topics[word, topic])
-        common = (self.common_words or 0, self.common_share or 0.0)
-        shared = np.array([self.shared_of(size) for size in self.sizes.tolist()])
-        return entries_of_topics(self.sizes, shared, self.word_probabilities, self.zipf, *common)
+        sizes, given, zipf = self.sizes, self.word_probabilities, self.zipf or 0.0
+        starts = np.cumsum(sizes) - sizes
+        own = sizes - np.array([self.shared_of(size) for size in sizes.tolist()])  # words not of the next topic too
+        first, ring = np.cumsum(own) - own, int(own.sum())
+        topic = np.repeat(np.arange(self.topics), sizes)
+        rank = np.arange(len(topic)) - starts[topic]  # place of a word in its topic, from 0
+        weight = (rank + 1.0) ** -zipf
+        if given is not None:
+            weight = np.concatenate(given if isinstance(given[0], list) else [given] * self.topics)
+        probability = (1 - (self.common_share or 0.0)) * weight / np.bincount(topic, weight)[topic]
+        entries = Entries(topic, (first[topic] + rank) % ring, probability)
+        if self.common_words is None:
+            return entries
+        common = np.arange(self.common_words)
+        share = (common + 1.0) ** -zipf
+        share = np.tile((self.common_share or 0.0) * share / share.sum(), self.topics)
+        word = np.tile(ring + common, self.topics)
+        shared = Entries(np.repeat(np.arange(self.topics), len(common)), word, share)
+        both = [np.concatenate(parts) for parts in zip(entries, shared, strict=True)]
+        return Entries(*(part[np.argsort(both[0], kind="stable")] for part in both))
 
     @cached_property
     def word_topics(self) -> Float[np.ndarray, "words T"]:
@@ -176,8 +233,7 @@ class TopicModel:
         """topic(i) = ceil(i / v) (Definition 1); 0 for [MASK]. Refused where a word may have several topics."""
         if self.blocks:
             return -(-np.arange(self.vocabulary) // self.block_size)
-        if not self.disjoint:
-            raise InputError("this needs disjoint topics, but here words have several; see topic_model")
+        refuse((not self.disjoint, "this needs disjoint topics, but here words have several; see topic_model"))
         return self.main_topic
 
     @cached_property
@@ -194,12 +250,8 @@ class TopicModel:
     @cached_property
     def word_given_topic(self) -> Float[np.ndarray, "T v"]:
         """Probability of each word inside its topic, where topics are blocks; rows sum to 1."""
-        size = self.block_size
-        if self.zipf is not None:
-            given: Any = np.arange(1.0, size + 1) ** -self.zipf
-        else:
-            given = self.word_probabilities or [1.0] * size
-        p = np.broadcast_to(np.asarray(given, dtype=float), (self.topics, size))
+        given = self.word_probabilities or np.arange(1.0, self.block_size + 1) ** -(self.zipf or 0.0)
+        p = np.broadcast_to(np.asarray(given, dtype=float), (self.topics, self.block_size))
         return p / p.sum(1, keepdims=True)
 
     @cached_property
@@ -246,77 +298,33 @@ class TopicModel:
         return (proportions[:, :, None] * self.word_given_topic).reshape(len(proportions), self.words)
 
 
-def check(model: TopicModel) -> None:
-    sizes = model.words_per_topic
-    described = {name: getattr(model, name) for name in ("word_probabilities", "zipf", "overlap", "common_words")}
-    others = [name for name, value in described.items() if value is not None]
-    others += ["words_per_topic"] if sizes != USUAL_SIZE else []
-    refuse(
-        (
-            model.matrix is not None and others,
-            f"topic_model.matrix says everything about the words; leave topic_model.{(others or [''])[0]} out",
-        ),
-        (
-            model.zipf is not None and model.word_probabilities is not None,
-            "topic_model.zipf and topic_model.word_probabilities both give the words of a topic their probability; "
-            "give one of them",
-        ),
-        (
-            (model.common_words is None) != (model.common_share is None),
-            "topic_model.common_words and topic_model.common_share belong together; give both or neither",
-        ),
-        (
-            isinstance(sizes, list) and len(sizes) != model.topics,
-            f"topic_model.words_per_topic has {np.size(sizes)} numbers, but there are {model.topics} topics; "
-            "give one number per topic",
-        ),
-        (model.overlap is not None and model.topics < 3, "topic_model.overlap needs at least 3 topics on its ring"),
-    )
-    columns = model.topics if model.matrix is None else model.word_topics.shape[1]
-    names = model.words if model.word_names is None else len(model.word_names)
-    refuse(
-        (
-            columns != model.topics,
-            f"topic_model.matrix has {columns} columns, but there are {model.topics} topics; "
-            "give one column per topic, or leave topic_model.topics out",
-        ),
-        (names != model.words, f"topic_model.word_names has {names} names; expected one per word ({model.words})"),
-    )
-    if model.overlap is not None:
-        check_overlap(model)
-    if model.word_probabilities is not None:
-        (check_each if isinstance(sizes, list) else check_probabilities)(model)
-
-
-def check_overlap(model: TopicModel) -> None:
+def check_overlap(overlap: float, sizes: list[int], shared: list[int]) -> None:
     """Topics have enough words to share with their neighbours."""
-    sizes = model.words_per_topic if isinstance(model.words_per_topic, list) else [model.words_per_topic]
-    shared = [model.shared_of(size) for size in sizes]
     for t, size in enumerate(sizes):
         refuse(
             (
                 not shared[t] or shared[t] + shared[t - 1] > size,
-                f"topic_model.overlap = {model.overlap:g}: topic {t + 1} has too few words ({size}) to have "
+                f"topic_model.overlap = {overlap:g}: topic {t + 1} has too few words ({size}) to have "
                 f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
                 "each number has to be 1 or more, and both together no more than its words",
             )
         )
 
 
-def check_probabilities(model: TopicModel) -> None:
-    p = np.asarray(model.word_probabilities, dtype=float)
-    topics, v = model.topics, model.words_per_topic
+def check_alike(given: list[float] | list[list[float]], topics: int, v: int) -> None:
+    """The words of all topics have the same probabilities, or there is a row per topic; topics are of equal size."""
+    p = np.asarray(given, dtype=float)
     if p.shape not in {(v,), (topics, v)}:
         raise ValueError(f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})")
     sound = (p > 0).all() and np.allclose(p.sum(-1), 1, atol=ROUNDING)
     refuse((not sound, "word_probabilities must be positive and sum to 1 in each topic"))
 
 
-def check_each(model: TopicModel) -> None:
-    rows = [row if isinstance(row, list) else [] for row in model.word_probabilities or []]
+def check_each(given: list[float] | list[list[float]], sizes: list[int]) -> None:
+    rows = [row if isinstance(row, list) else [] for row in given]
     refuse(
         (
-            [len(row) for row in rows] != model.sizes.tolist(),
+            [len(row) for row in rows] != sizes,
             "word_probabilities: expected one list per topic, each as long as its words_per_topic",
         ),
         (
@@ -357,37 +365,3 @@ def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Floa
     for word in np.flatnonzero((matrix == 0).all(1))[:1]:
         raise InputError(f"{name}: word {word + 1} has probability 0 in every topic; leave its row out")
     return matrix / totals
-
-
-def entries_of_topics(
-    sizes: Int[np.ndarray, " T"],
-    shared: Int[np.ndarray, " T"],
-    given: Sequence[float] | Sequence[Sequence[float]] | None,
-    zipf: float | None,
-    common_words: int,
-    common_share: float,
-) -> Entries:
-    """Of topics on a ring, each with `shared` words in common with the next, and of words that all have in common."""
-    topics, ring = len(sizes), int((sizes - shared).sum())
-    topic = np.repeat(np.arange(topics), sizes)
-    rank = np.arange(len(topic)) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # place of a word in its topic, from 0
-    first = np.cumsum(sizes - shared) - (sizes - shared)
-    weight = np.ones(len(topic))
-    if zipf is not None:
-        weight = (rank + 1.0) ** -zipf
-    elif given is not None:
-        rows = given if isinstance(given[0], Sequence) else [given] * topics
-        weight = np.concatenate([np.asarray(row, dtype=float) for row in rows])
-    probability = (1 - common_share) * weight / np.bincount(topic, weight)[topic]
-    own = Entries(topic, (first[topic] + rank) % ring, probability)
-    if common_words == 0:
-        return own
-    weight = np.arange(1.0, common_words + 1) ** -(zipf or 0.0)
-    common = Entries(
-        np.repeat(np.arange(topics), common_words),
-        np.tile(ring + np.arange(common_words), topics),
-        np.tile(common_share * weight / weight.sum(), topics),
-    )
-    both = [np.concatenate(parts) for parts in zip(own, common, strict=True)]
-    order = np.argsort(both[0], kind="stable")
-    return Entries(*(part[order] for part in both))

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import TypeAdapter, model_validator
+from pydantic import model_validator
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticKnownError, core_schema
 
-from topicscope.ground import Config, nearest, section
+from topicscope.ground import Config, adapter_of, nearest, refuse, section
 from topicscope.world.dirichlet import Dirichlet
 from topicscope.world.masking import Masking
 from topicscope.world.priors import KINDS, DocumentPrior, Length
 from topicscope.world.topics import TopicModel
 
-adapter_of = functools.cache(TypeAdapter[DocumentPrior])  # building one takes milliseconds
 
-
-def prior_of(settings: Any) -> DocumentPrior:
+def prior_of(settings: object) -> DocumentPrior:
     """The prior that flat settings describe, for example {'kind': 'fixed', 'topics_per_document': 2}.
 
     Without a kind it is dirichlet. Kind 'infinite' means kind 'fixed' with length 'infinite'. A prior passes as it is.
     """
-    if isinstance(settings, DocumentPrior) and type(settings) not in KINDS.values():
-        raise ValueError(f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}")
     if isinstance(settings, DocumentPrior):
+        refuse(
+            (
+                type(settings) not in KINDS.values(),
+                f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}",
+            )
+        )
         return settings
     if not isinstance(settings, Mapping):
         raise PydanticKnownError("model_attributes_type")
@@ -41,7 +43,8 @@ def prior_of(settings: Any) -> DocumentPrior:
     if not isinstance(named, str) or fields["kind"] not in KINDS:
         raise ValueError(f"documents.kind = {named!r}: expected {', '.join(KINDS)} or infinite")
     _check_names(fields, fields["kind"], named)
-    return adapter_of(KINDS[fields["kind"]]).validate_python(fields)
+    prior: DocumentPrior = adapter_of(KINDS[fields["kind"]]).validate_python(fields)
+    return prior
 
 
 def _check_names(fields: Collection[str], kind: str, named: str) -> None:
@@ -62,7 +65,7 @@ def _check_names(fields: Collection[str], kind: str, named: str) -> None:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
 
 
-def settings_of(prior: DocumentPrior) -> Any:
+def settings_of(prior: DocumentPrior) -> object:
     return adapter_of(type(prior)).dump_python(prior, mode="json")
 
 
@@ -70,12 +73,12 @@ class AnyPrior:
     """A prior in a configuration, as pydantic sees it: of any kind that is known when it is read."""
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
         written = core_schema.plain_serializer_function_ser_schema(settings_of)
         return core_schema.no_info_plain_validator_function(prior_of, serialization=written)
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> JsonSchemaValue:
         return {"oneOf": [adapter_of(kind).json_schema() for kind in KINDS.values()]}
 
 
@@ -126,7 +129,7 @@ class World:
         self.prior.check(self.topic_model.topics)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any] | None = None, /, **more: Any) -> World:
+    def of(cls, settings: Mapping[str, object] | None = None, /, **more: object) -> World:
         """From nested settings, by the names that a run has: topic_model, documents and masking."""
         given = WorldSettings.of(settings, **more)
         return cls(given.topic_model, given.documents, given.masking)
