@@ -47,7 +47,6 @@ class Cost:
 
 
 def size(count: float) -> str:
-    """A number of bytes in words."""
     units = ((1e9, "GB"), (1e6, "MB"))
     return next((f"{count / unit:.3g} {name}" for unit, name in units if count >= unit), f"{count / 1e3:.0f} kB")
 
@@ -105,7 +104,6 @@ def affordable() -> Iterator[None]:
 
 
 def check_gpu(cost: Cost, what: Callable[[], str], *, yes: bool = False) -> None:
-    """Refuse work that does not fit into the memory of the GPU."""
     if yes or _settled.get():
         return
     import torch

@@ -53,13 +53,11 @@ def shown(path: AnyPath) -> str:
 
 
 def read_bytes(path: AnyPath, what: str = "the file", most: int = MOST_BYTES) -> bytes:
-    """Read a plain file of bounded size."""
     with refusing((OSError,), f"{what} {shown(path)} cannot be read: "):
         return checked_file(path, what, most).read_bytes()
 
 
 def read_text(path: AnyPath, what: str = "the file", most: int = MOST_BYTES, encoding: str = "utf-8") -> str:
-    """Read a plain text file of bounded size."""
     with refusing((UnicodeDecodeError,), f"{what} {shown(path)} is not text: ", "; expected UTF-8"):
         return read_bytes(path, what, most).decode(encoding)
 
@@ -174,7 +172,6 @@ def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) ->
 
 
 def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Read the tensors of a safetensors file and its note."""
     damage = (SafetensorError, OSError, ValueError, OverflowError)
     with (
         refusing(damage, f"{shown(path)} is damaged or cut off (", f"); {advice}"),

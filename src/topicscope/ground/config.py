@@ -116,7 +116,6 @@ def assign(settings: dict[str, Any], name: str, value: object) -> None:
 
 
 def parsed(text: str) -> Any:
-    """A value as YAML reads it: numbers, words, lists."""
     return number(parse_yaml(text, "the value"))
 
 
@@ -129,7 +128,6 @@ def number(value: object) -> Any:
 
 
 def flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
-    """Nested settings under dotted names."""
     result: dict[str, Any] = {}
     for key, value in settings.items():
         result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
@@ -217,7 +215,6 @@ class Config:
         """Raise InputError where something is missing that no default can stand for."""
 
     def as_dict(self) -> dict[str, Any]:
-        """All settings, nested, as JSON and YAML hold them."""
         return dict(adapter_of(type(self)).dump_python(self, mode="json"))
 
     def changed(self, settings: Mapping[str, object]) -> Self:

@@ -51,7 +51,6 @@ Name = Literal["serial", "local", "ray"]
 def open_engine(
     name: Name = "serial", *, workers: int | None = None, address: str | None = None, gpus: float = 0
 ) -> AbstractContextManager[Engine]:
-    """Open an engine; the end of the block ends its processes."""
     check_engine(name, workers=workers, address=address)
     return ENGINES[name].opened(workers, address or "local", gpus)
 

@@ -80,7 +80,6 @@ def one_line(error: BaseException) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a mistyped name."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
@@ -135,8 +134,8 @@ _PLAIN = {
     **dict.fromkeys(("dict_type", "dataclass_type", "model_attributes_type"), "keys and values"),
 }
 _UNKNOWN = {"extra_forbidden", "unexpected_keyword_argument"}
+# what pydantic adds to the path of a key that may hold values of several kinds
 _UNION = re.compile(r"(literal|list|dict|tuple|constrained|function|int|float|str)([\[-].*)?$")
-"""What pydantic adds to the path of a key that may hold values of several kinds."""
 
 
 def _fields_at(schema: JsonSchemaValue, path: list[str]) -> list[str]:

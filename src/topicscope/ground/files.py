@@ -117,7 +117,6 @@ def write_npz(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def write_csv(path: Path, records: Sequence[Mapping[str, object]]) -> None:
-    """Write a CSV file whole, with one line per record."""
     stream, columns = io.StringIO(), dict.fromkeys(key for record in records for key in record)
     writer = csv.DictWriter(stream, list(columns), lineterminator="\n")
     writer.writeheader()
@@ -197,7 +196,6 @@ class MetricsFile:
 
 
 def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
-    """Read metrics.jsonl column by column."""
     path, damage = folder / METRICS, (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError)
     with refusing(damage, f"{shown(path)} is damaged (", f"); {ANEW}"), refusing((InputError,), "", f"; {ANEW}"):
         lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]

@@ -59,7 +59,6 @@ class About:
 
 
 def read_about(path: AnyPath) -> About | None:
-    """What a folder says it is."""
     file = Path(path) / ABOUT
     if not os.path.lexists(file):
         return None
@@ -196,7 +195,6 @@ def lock(path: Path) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process writes to the folder now."""
     if not (path / LOCK).exists():
         return False
     try:
@@ -239,8 +237,6 @@ PACKAGES = (
 
 @dataclass
 class Folder:
-    """An open folder, locked by this process."""
-
     path: Path
     kind: Kind
     about: About

@@ -172,6 +172,7 @@ def _listen() -> None:
     event.register("numba:compile", Announcer())  # type: ignore[no-untyped-call]
 
 
+# optional libraries by the name that is imported, and the extra that installs each; pyproject.toml says the same
 EXTRAS = {
     "accelerate": "language",
     "tokenizers": "language",
@@ -190,7 +191,6 @@ EXTRAS = {
     "ipywidgets": "notebook",
     "traitlets": "notebook",
 }
-"""Optional libraries by the name that is imported, and the extra that installs each; pyproject.toml says the same."""
 
 PACKAGES = {"sklearn": "scikit-learn", "pyLDAvis": "pyldavis"}  # where the package has another name
 
@@ -203,7 +203,6 @@ def require(libraries: Iterable[str], user: str) -> None:
 
 
 def needed(module: str, user: str) -> Any:
-    """Import a module of an optional library."""
     library = module.partition(".")[0]
     try:
         with warnings.catch_warnings(action="ignore"):  # what a library says about its own parts

@@ -68,7 +68,6 @@ class State:
 
 
 def duration(seconds: float) -> str:
-    """A time in words."""
     longer = f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
     return f"{seconds:.0f} s" if seconds < 90 else longer
 
@@ -87,7 +86,6 @@ def watched(progress: Progress | None) -> AbstractContextManager[Progress]:
 
 
 def in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return type(shell).__name__ == "ZMQInteractiveShell"
 

@@ -120,7 +120,6 @@ def configs_to_resume(
 
 
 def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any], Stored]) -> Stored:
-    """Read the results.json of a finished folder."""
     finished_about(path, kind)
     try:
         return parse(read_results(path))

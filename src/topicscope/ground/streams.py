@@ -58,10 +58,8 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:
-    """The numpy generator of a stream: no draw depends on what ran before it."""
     return np.random.default_rng([seed, int(stream), *index])
 
 
 def torch_seed(seed: int, stream: Stream, *index: int) -> int:
-    """A seed of 63 bits for torch."""
     return int(np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)[0] >> 1)

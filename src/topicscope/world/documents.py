@@ -85,12 +85,10 @@ class MaskedDocuments:
         return len(self.documents)
 
     def first(self, count: int) -> MaskedDocuments:
-        """The first `count` documents with their masks, or all where there are fewer."""
         rows = np.arange(min(count, len(self)))
         return MaskedDocuments(self.documents.take(rows), self.masks.take(rows))
 
     def shown_counts(self, vocabulary: int) -> Float[np.ndarray, "D V"]:
-        """How often each document shows each word, [MASK] included."""
         return word_counts(self.masks.shown_words(self.documents.words), vocabulary)
 
     def batches(
@@ -180,7 +178,6 @@ def every_document(topic_model: TopicModel, topics_per_document: int) -> Infinit
 
 
 def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
-    """The smallest integer type that holds every word and the padding."""
     return np.int16 if topic_model.vocabulary < 2**15 else np.int32
 
 

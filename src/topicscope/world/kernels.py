@@ -165,7 +165,6 @@ def number_rows(uniform: bool, positions: Positions, count: int, number: Int[np.
 
 @compiled
 def weigh(masked: Positions, count: int, size: int, weight: Float[np.ndarray, " P"]) -> None:
-    """A masked position of a document weighs 1 / (documents * masked positions of this document)."""
     first = 0
     while first < count:
         last = first

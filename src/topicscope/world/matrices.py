@@ -46,7 +46,6 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Matrix:
 
 
 def _from_lines(lines: Sequence[str], where: str) -> Matrix:
-    """Numbers separated by commas, a row per line; empty lines are left out."""
     rows: list[list[float]] = []
     for number, line in enumerate(lines, start=1):
         if line.strip():

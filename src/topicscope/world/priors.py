@@ -370,7 +370,6 @@ def _log(p: np.ndarray) -> np.ndarray:
 
 
 def _weights(log_weight: Float[np.ndarray, "R n"]) -> tuple[Float[np.ndarray, "R n"], Float[np.ndarray, " R"]]:
-    """Weights that sum to 1, and how many equal ones they are worth."""
     weight = np.exp(log_weight - log_weight.max(1, keepdims=True))
     weight /= weight.sum(1, keepdims=True)
     return weight, 1 / (weight**2).sum(1)

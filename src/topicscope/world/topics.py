@@ -175,7 +175,6 @@ class TopicModel:
 
     @property
     def block_size(self) -> int:
-        """v, where the topics are `blocks`."""
         needed = "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone"
         refuse((not self.blocks, needed))
         return self.words // self.topics
@@ -299,7 +298,6 @@ class TopicModel:
 
 
 def check_overlap(overlap: float, sizes: list[int], shared: list[int]) -> None:
-    """Topics have enough words to share with their neighbours."""
     for t, size in enumerate(sizes):
         refuse(
             (
@@ -349,7 +347,6 @@ def read_word_topics(given: Sequence[Sequence[float]] | str) -> Float[np.ndarray
 
 
 def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Float[np.ndarray, "words T"]:
-    """Check a word-by-topic matrix A."""
     if matrix.ndim != 2 or not matrix.size:
         raise InputError(f"{name} has shape {matrix.shape}; expected one row per word and one column per topic")
     for row, column in np.argwhere(~((matrix >= 0) & (matrix < np.inf)))[:1]:
