@@ -32,12 +32,9 @@ class Source(NamedTuple):
     hide_masked: bool
 
 
-class Positions(NamedTuple):
-    """Room for the masked positions of the batch of one data set, in order of document."""
-
-    document: Int[np.ndarray, " B*N"]
-    true: Int[np.ndarray, " B*N"]
-    shown: Int[np.ndarray, " B*N"]
+# the masked positions of the batch of one data set, in order of document: a row each for document, true and shown word
+Positions = Int[np.ndarray, "3 B*N"]
+DOCUMENT, TRUE, SHOWN = 0, 1, 2
 
 
 @compiled
@@ -122,7 +119,7 @@ def mask(source: Source, data: int, rows: np.ndarray, first: int, positions: Pos
     for b in range(size):  # at first, so that the memory is read at many places at once
         for i in range(longest):
             text[b, i] = source.words[data, rows[b], i]
-    document, true, shown, end = positions.document, positions.true, positions.shown, 0
+    document, true, shown, end = positions[DOCUMENT], positions[TRUE], positions[SHOWN], 0
     keys, at, counts = source.keys[data], np.empty(longest + 1, np.int64), np.empty(vocabulary, np.int32)
     for b in range(size):
         start, place = end, first + b
@@ -153,7 +150,7 @@ def number_rows(uniform: bool, positions: Positions, count: int, number: Int[np.
     """Number the pairs of shown word and document that occur, in this order, from 1 on; how many they are."""
     number.fill(0)
     for p in range(count):
-        number[0 if uniform else positions.shown[p], positions.document[p]] = 1
+        number[0 if uniform else positions[SHOWN, p], positions[DOCUMENT, p]] = 1
     rows = 0
     for word in range(number.shape[0]):
         for document in range(number.shape[1]):
@@ -168,7 +165,7 @@ def weigh(masked: Positions, count: int, size: int, weight: Float[np.ndarray, " 
     first = 0
     while first < count:
         last = first
-        while last < count and masked.document[last] == masked.document[first]:
+        while last < count and masked[DOCUMENT, last] == masked[DOCUMENT, first]:
             last += 1
         weight[first:last] = weight.dtype.type(1) / weight.dtype.type(size * (last - first))
         first = last
@@ -184,28 +181,26 @@ def batch_of(
     places = np.empty((sets, 3, size * source.words.shape[2]), np.int32)
     positions, rows = np.empty(sets, np.int64), np.empty(sets, np.int64)
     for data in range(sets):
-        masked = Positions(places[data, 0], places[data, 1], places[data, 2])
-        positions[data] = mask(source, data, seen[data], first, masked, context[data])
-        rows[data] = number_rows(source.uniform, masked, positions[data], number[data])
+        positions[data] = mask(source, data, seen[data], first, places[data], context[data])
+        rows[data] = number_rows(source.uniform, places[data], positions[data], number[data])
     most, targets = rows.max(), positions.max()
     row_document, row_query = np.empty((models, most), np.int64), np.empty((models, most), np.int64)
     row_weight = np.zeros((models, most, 1), real)
     target, target_weight = np.empty((models, targets), np.int64), np.zeros((models, targets), real)
     for model in range(models):
-        data = of[model]
-        masked = Positions(places[data, 0], places[data, 1], places[data, 2])
+        data, masked = of[model], places[of[model]]
         # what only fills up has weight zero and is the first document, [MASK], the first row's [MASK]
         row_document[model, rows[data] :] = data * size
         row_query[model, rows[data] :] = model * vocabulary
         target[model, positions[data] :] = model * most * vocabulary
         weigh(masked, positions[data], size, target_weight[model])
         for p in range(positions[data]):
-            word, document = 0 if source.uniform else masked.shown[p], masked.document[p]
+            word, document = 0 if source.uniform else masked[SHOWN, p], masked[DOCUMENT, p]
             row = number[data, word, document] - 1
             row_document[model, row] = data * size + document
             row_query[model, row] = model * vocabulary + word
             row_weight[model, row, 0] += target_weight[model, p]
-            target[model, p] = (model * most + row) * vocabulary + masked.true[p]
+            target[model, p] = (model * most + row) * vocabulary + masked[TRUE, p]
     return (
         context,
         row_document.reshape(-1),

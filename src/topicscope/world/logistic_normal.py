@@ -224,19 +224,17 @@ def correlated_normal(centre: Float[np.ndarray, " T"], root: Float[np.ndarray, "
     of the error itself: its spectral norm is the error of eigenvalues (and at least what the errors of entries leave).
     The means of a quarter of the sets each are `parts`.
     """
-    topics, k = root.shape
-    if k == 0:
-        return of_rows(softmax(centre)[None])
-    return _from_points(centre.tobytes(), root.tobytes(), topics)
+    return _from_points(centre.tobytes(), root.tobytes())
 
 
 @functools.lru_cache(maxsize=2)  # a run asks several times
-def _from_points(centre_bytes: bytes, root_bytes: bytes, topics: int) -> Moments:
+def _from_points(centre_bytes: bytes, root_bytes: bytes) -> Moments:
     from scipy.special import ndtri  # here, since not every command needs it
     from scipy.stats import qmc
 
-    centre, root = np.frombuffer(centre_bytes), np.frombuffer(root_bytes).reshape(topics, -1)
-    k = root.shape[1]
+    centre = np.frombuffer(centre_bytes)
+    root = np.frombuffer(root_bytes).reshape(len(centre), -1)
+    topics, k = root.shape
     mean, spread, turned = (np.zeros((topics + 1, topics)) for _ in range(3))  # E[theta] above E[theta theta']
     points, quarters = POINTS if k <= MANY else FEW_POINTS, np.zeros((PARTS, topics + 1, topics))
     for number in range(SETS):
@@ -318,5 +316,4 @@ def normal_draws(
 
 def softmax(scores: Float[np.ndarray, "*n T"]) -> Float[np.ndarray, "*n T"]:
     grown = np.exp(scores - scores.max(-1, keepdims=True))
-    shares: Float[np.ndarray, "*n T"] = grown / grown.sum(-1, keepdims=True)
-    return shares
+    return grown / grown.sum(-1, keepdims=True)

@@ -265,7 +265,7 @@ class DocumentPrior(ABC):
             with np.errstate(divide="ignore"):
                 return Posterior(_means(topic_model, evidence, a, e, finite[0], np.log(finite[1]))[0])
         draws = (generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2))
-        thetas = [self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng) for rng in draws]
+        thetas = (self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng) for rng in draws)
         (first, worth), (second, more) = (_means(topic_model, evidence, a, e, theta, 0.0) for theta in thetas)
         return Posterior((first + second) / 2, (first, second), worth + more)
 
