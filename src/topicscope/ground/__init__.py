@@ -73,6 +73,7 @@ from topicscope.ground.engines import (
     NAMES as NAMES,
     Common as Common,
     Engine as Engine,
+    EngineKind as EngineKind,
     Item as Item,
     Name as Name,
     Output as Output,

@@ -154,8 +154,7 @@ Section = TypeVar("Section", bound=type)
 @dataclass_transform(frozen_default=True, field_specifiers=(pydantic.Field, dataclasses.field))
 def section(cls: Section, *, kw_only: bool = False) -> Section:
     """Make a class a part of a configuration: a frozen dataclass whose values are checked."""
-    strict = ConfigDict(extra="forbid", allow_inf_nan=False)
-    built: Any = dataclass(frozen=True, kw_only=kw_only, config=strict)(cls)
+    built: Any = dataclass(frozen=True, kw_only=kw_only, config=ConfigDict(extra="forbid", allow_inf_nan=False))(cls)
     checked_init, names = built.__init__, [field.name for field in dataclasses.fields(built) if not field.kw_only]
 
     @functools.wraps(checked_init)

@@ -106,8 +106,12 @@ def check_digest(path: AnyPath, about: About, name: str) -> None:
         ),
         (not file.is_file(), f"{shown(file)} is missing; {again}"),
     )
-    changed = f"{shown(file)} is damaged: it is not what topicscope wrote; {again}"
-    refuse((file_digest(file) != about.digests[name], changed))
+    refuse(
+        (
+            file_digest(file) != about.digests[name],
+            f"{shown(file)} is damaged: it is not what topicscope wrote; {again}",
+        )
+    )
 
 
 def _again(path: AnyPath, about: About) -> str:
@@ -173,8 +177,9 @@ def usable(path: Path) -> Iterator[None]:
     except (OSError, ValueError) as error:  # also a name that is too long, or has a null character
         if isinstance(error, OSError) and error.errno in FULL:
             raise named(error, path) from None
-        reason = f"{shown(path)} cannot be made or written to: {one_line(error)}"
-        raise InputError(f"{reason}; choose another folder") from None
+        raise InputError(
+            f"{shown(path)} cannot be made or written to: {one_line(error)}; choose another folder"
+        ) from None
 
 
 @contextmanager
@@ -188,8 +193,9 @@ def lock(path: Path) -> Iterator[None]:
                 held = filelock.FileLock(path / LOCK, timeout=LOCK_SECONDS).acquire(poll_interval=0.02)
                 break
             except filelock.Timeout:
-                busy = f"another process is writing to {shown(path)}; wait for it or choose another folder"
-                raise InputError(busy) from None
+                raise InputError(
+                    f"another process is writing to {shown(path)}; wait for it or choose another folder"
+                ) from None
     with held:
         yield
 
@@ -211,13 +217,11 @@ def make_folder(path: Path) -> None:
 
 def remove_empty(path: Path, first: Path) -> None:
     """Remove a folder and those above it that were made with it, as far as they are empty."""
-    for place in (path, *path.parents):
-        try:
+    with suppress(OSError):  # not empty: another process has begun to write there
+        for place in (path, *path.parents):
             place.rmdir()
-        except OSError:  # not empty: another process has begun to write there
-            return
-        if place == first:
-            return
+            if place == first:
+                break
 
 
 def member_paths(path: AnyPath, runs: int) -> list[Path]:
@@ -303,8 +307,12 @@ class Folder:
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`."""
     path = check_out(Path(path))
-    both = "resume and force are both given; give one: resume continues what is there, force replaces it"
-    refuse((resume and force, both))
+    refuse(
+        (
+            resume and force,
+            "resume and force are both given; give one: resume continues what is there, force replaces it",
+        )
+    )
     try:
         if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
             return None
@@ -315,8 +323,12 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
         raise InputError(
             f"{shown(path)} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
-    other = f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one"
-    refuse((about.kind != kind.name, other))
+    refuse(
+        (
+            about.kind != kind.name,
+            f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one",
+        )
+    )
     if about.status == "starting" or (about.status == "running" and kind.resumes == "never"):
         return None  # killed before anything was done, or while it was written: nothing is whole
     ways = "replace it (--force)" if kind.resumes == "never" else "resume it (--resume), replace it (--force)"
@@ -382,8 +394,12 @@ def join_folder(
         stored = None
         with suppress(InputError):
             stored = parse_yaml(read_text(path / CONFIG), CONFIG)
-        other = f"{shown(path)} was made with another config; choose another folder, or replace it (--force)"
-        refuse((config is not None and stored != config, other))
+        refuse(
+            (
+                config is not None and stored != config,
+                f"{shown(path)} was made with another config; choose another folder, or replace it (--force)",
+            )
+        )
         return Folder(path, kind, there, False, config, path)
     about = About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)
     folder = Folder(path, kind, about, True, config, path)

@@ -126,9 +126,9 @@ def read_finished(path: str | os.PathLike[str], kind: Kind, parse: Callable[[Any
     except InputError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OverflowError, RecursionError) as error:
-        reason = f"{type(error).__name__}: {one_line(error)}"
         raise InputError(
-            f"{RESULTS} in {path} is damaged ({reason}); run the command that wrote the folder again"
+            f"{RESULTS} in {path} is damaged ({type(error).__name__}: {one_line(error)}); "
+            "run the command that wrote the folder again"
         ) from None
 
 

@@ -185,8 +185,7 @@ def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
     """Draw the words of documents: a topic by the document's proportions, then a word of the topic."""
-    dtype = word_type(topic_model)
-    words = np.empty((len(proportions), length), dtype=dtype)
+    words = np.empty((len(proportions), length), dtype=word_type(topic_model))
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
     cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
@@ -194,8 +193,7 @@ def sample_words(
     slice_size = max(1, AT_A_TIME // length)
     for start in range(0, len(proportions), slice_size):
         rows = slice(start, start + slice_size)
-        topic = _invert(cumulative[rows], rng.random(words[rows].shape))
-        words[rows] = draw(topic, rng)
+        words[rows] = draw(_invert(cumulative[rows], rng.random(words[rows].shape)), rng)
     return words
 
 
@@ -271,10 +269,9 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
         ...     read_documents(path, TopicModel(2, 2)).words.tolist()
         [[1, 4, 2], [3, -1, -1]]
     """
-    text = read_text(path, "the data file", MOST_BYTES)
     lines = [
         _read_line(line.split(), f"{path}, line {number}", topic_model.words)
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(read_text(path, "the data file", MOST_BYTES).splitlines(), start=1)
         if line.strip()
     ]
     refuse((not lines, f"{path} holds no documents; expected one document per line"))

@@ -99,11 +99,19 @@ class LogisticNormal(DocumentPrior):
         if isinstance(self.covariance, float):
             return centre, math.sqrt(self.covariance) * np.eye(topics)
         matrix = matrix_of(self.covariance, name)
-        square = f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic"
-        refuse((matrix.shape != (topics, topics), square))
+        refuse(
+            (
+                matrix.shape != (topics, topics),
+                f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic",
+            )
+        )
         largest = np.abs(matrix).max()
-        uneven = largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest
-        refuse((uneven, f"{name}: expected a symmetric matrix of numbers up to 10,000"))
+        refuse(
+            (
+                largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest,
+                f"{name}: expected a symmetric matrix of numbers up to 10,000",
+            )
+        )
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         refuse(
             (

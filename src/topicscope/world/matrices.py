@@ -63,14 +63,22 @@ def _stored(path: str, name: str, where: str, tensor: str) -> object:
         return np.load(checked_file(path, name), allow_pickle=False)
     if not path.endswith(".safetensors") and not folder:
         return _from_lines(read_text(file, name, encoding="utf-8-sig").splitlines(), where)
-    missing = f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file"
-    refuse((folder and not (file / WEIGHTS).is_file(), missing))
+    refuse(
+        (
+            folder and not (file / WEIGHTS).is_file(),
+            f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file",
+        )
+    )
     about = folders.read_about(file) if folder else None
     if about is not None:  # the folder of a run; without one it is somebody's own
         folders.check_digest(file, about, WEIGHTS)
     tensors, _ = read_tensors(
         file / WEIGHTS if folder else file, "give a .safetensors file that is whole", own=about is not None
     )
-    other = f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}"
-    refuse((tensor not in tensors and (folder or len(tensors) != 1), other))
+    refuse(
+        (
+            tensor not in tensors and (folder or len(tensors) != 1),
+            f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}",
+        )
+    )
     return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))

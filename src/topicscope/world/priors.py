@@ -264,8 +264,10 @@ class DocumentPrior(ABC):
         if finite is not None:
             with np.errstate(divide="ignore"):
                 return Posterior(_means(topic_model, evidence, a, e, finite[0], np.log(finite[1]))[0])
-        draws = (generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2))
-        thetas = (self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng) for rng in draws)
+        thetas = (
+            self.sample_proportions(topic_model.topics, PRIOR_DRAWS, rng)
+            for rng in (generator(0, Stream.POSTERIOR_DRAWS, half) for half in range(2))
+        )
         (first, worth), (second, more) = (_means(topic_model, evidence, a, e, theta, 0.0) for theta in thetas)
         return Posterior((first + second) / 2, (first, second), worth + more)
 
@@ -319,8 +321,12 @@ def checked_proportions(theta: object, topics: int, name: str) -> Proportions:
         raise InputError(f"{name}: expected a matrix of numbers, one row per document") from None
     if rows.ndim != 2 or rows.shape[1] != topics:
         raise InputError(f"{name} has shape {rows.shape}; expected ({len(rows)}, {topics}): one column per topic")
-    sound = (rows >= 0).all() and np.allclose(rows.sum(1), 1, atol=TOLERANCE)
-    refuse((not sound, f"{name}: every row must be non-negative and sum to 1"))
+    refuse(
+        (
+            not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=TOLERANCE),
+            f"{name}: every row must be non-negative and sum to 1",
+        )
+    )
     return rows / rows.sum(1, keepdims=True)
 
 

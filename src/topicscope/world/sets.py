@@ -249,8 +249,7 @@ class Groups(EqualShares):
         for mean, log_weight, (inside, log_prior) in zip(means, log_weights, parts, strict=True):
             mean[:, inside], evidence = symmetric_mean(log_r[:, inside], tau)
             log_weight[:] = log_prior + evidence - math.log(math.comb(inside.stop - inside.start, tau))
-        weight = np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=0))
-        return np.einsum("pr,prt->rt", weight, means)
+        return np.einsum("pr,prt->rt", np.exp(log_weights - np.logaddexp.reduce(log_weights, axis=0)), means)
 
 
 def weighted_shares(weights: Float[np.ndarray, " T"], tau: int) -> Moments:

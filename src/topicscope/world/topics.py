@@ -175,8 +175,12 @@ class TopicModel:
 
     @property
     def block_size(self) -> int:
-        needed = "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone"
-        refuse((not self.blocks, needed))
+        refuse(
+            (
+                not self.blocks,
+                "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone",
+            )
+        )
         return self.words // self.topics
 
     @property
@@ -198,11 +202,10 @@ class TopicModel:
             topic, word = np.nonzero(self.word_topics.T)
             return Entries(topic, word, self.word_topics[word, topic])
         sizes, given, zipf = self.sizes, self.word_probabilities, self.zipf or 0.0
-        starts = np.cumsum(sizes) - sizes
         own = sizes - np.array([self.shared_of(size) for size in sizes.tolist()])  # words not of the next topic too
         first, ring = np.cumsum(own) - own, int(own.sum())
         topic = np.repeat(np.arange(self.topics), sizes)
-        rank = np.arange(len(topic)) - starts[topic]  # place of a word in its topic, from 0
+        rank = np.arange(len(topic)) - (np.cumsum(sizes) - sizes)[topic]  # place of a word in its topic, from 0
         weight = (rank + 1.0) ** -zipf
         if given is not None:
             weight = np.concatenate(given if isinstance(given[0], list) else [given] * self.topics)
@@ -314,8 +317,12 @@ def check_alike(given: list[float] | list[list[float]], topics: int, v: int) -> 
     p = np.asarray(given, dtype=float)
     if p.shape not in {(v,), (topics, v)}:
         raise ValueError(f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})")
-    sound = (p > 0).all() and np.allclose(p.sum(-1), 1, atol=ROUNDING)
-    refuse((not sound, "word_probabilities must be positive and sum to 1 in each topic"))
+    refuse(
+        (
+            not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=ROUNDING),
+            "word_probabilities must be positive and sum to 1 in each topic",
+        )
+    )
 
 
 def check_each(given: list[float] | list[list[float]], sizes: list[int]) -> None:

@@ -74,8 +74,9 @@ class AnyPrior:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
-        written = core_schema.plain_serializer_function_ser_schema(settings_of)
-        return core_schema.no_info_plain_validator_function(prior_of, serialization=written)
+        return core_schema.no_info_plain_validator_function(
+            prior_of, serialization=core_schema.plain_serializer_function_ser_schema(settings_of)
+        )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> JsonSchemaValue:
