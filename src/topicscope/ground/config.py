@@ -134,13 +134,11 @@ def flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def merged(settings: Mapping[str, object], more: Mapping[str, object]) -> dict[str, Any]:
-    """Two nested settings as one, section by section."""
-    result = dict(settings)
-    for key, value in more.items():
-        there = result.get(key)
-        result[key] = merged(there, value) if isinstance(there, Mapping) and isinstance(value, Mapping) else value
-    return result
+def merged(settings: object, more: object) -> Any:
+    """Two nested settings as one, section by section; where one of them is no section, the second."""
+    if not isinstance(settings, Mapping) or not isinstance(more, Mapping):
+        return more
+    return {**settings, **{key: merged(settings.get(key), value) for key, value in more.items()}}
 
 
 def log_steps(steps: int, count: int = 24) -> list[int]:

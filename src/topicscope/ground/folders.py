@@ -203,11 +203,9 @@ def lock(path: Path) -> Iterator[None]:
 def is_held(path: Path) -> bool:
     if not (path / LOCK).exists():
         return False
-    try:
-        with filelock.FileLock(path / LOCK, timeout=0, is_singleton=False):
-            return False
-    except (filelock.Timeout, OSError):
-        return True
+    with suppress(OSError), filelock.FileLock(path / LOCK, timeout=0, is_singleton=False):
+        return False
+    return True
 
 
 def make_folder(path: Path) -> None:

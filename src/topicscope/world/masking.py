@@ -74,11 +74,6 @@ def where(true: Bool[Tensor, ...]) -> Int[Tensor, " n"]:
     return true.view(-1).nonzero().view(-1)
 
 
-def counted(numbers: Int[Tensor, " P"], most: int) -> Int[Tensor, " most"]:
-    """How often each number below `most` occurs. Unlike torch.bincount, a GPU need not wait for it."""
-    return numbers.new_zeros(most).index_add_(0, numbers, numbers.new_ones(1).expand(len(numbers)))
-
-
 @section
 class Masking:
     """Each position is masked with probability `p_mask` (Section 3.2).
@@ -152,34 +147,30 @@ class Masking:
 
         longest = text.shape[-1]
         eighths = -(-longest // 8)
-        byte_places = place[..., None] * eighths + torch.arange(eighths, device=text.device)
-        byte = counters.bits(keys[0][..., None], byte_places).view(torch.uint8)[..., :longest]
+        eights = place[..., None] * eighths + torch.arange(eighths, device=text.device)
+        byte = counters.bits(keys[0][..., None], eights).view(torch.uint8)[..., :longest]
         number, length = (part.expand(text.shape[:-1]).reshape(-1) for part in (place, lengths))
 
         def drawn(purpose: int, document: Int[Tensor, " P"], at: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
             key = keys[purpose]
-            own = (
-                key.reshape(())
-                if key.numel() == 1
-                else key.expand(text.shape[:-1]).reshape(-1).index_select(0, document)
-            )
-            return counters.uniform(own, at)
+            if key.numel() == 1:
+                return counters.uniform(key.reshape(()), at)
+            return counters.uniform(key.expand(text.shape[:-1]).reshape(-1).index_select(0, document), at)
 
         def place_of(flat: Int[Tensor, " P"], document: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
             return number.index_select(0, document).sub_(document).mul_(longest).add_(flat)
 
         # one random byte decides, but in one case of 256, in which another number does: p_mask exactly
-        threshold = int(256 * self.p_mask)
-        selected = text > 0
-        flat = where(selected if threshold == 256 else selected.logical_and_(byte <= threshold))
-        if threshold < 256:
-            undecided = where(byte.reshape(-1).index_select(0, flat) == threshold)
-            some = flat[undecided]
-            left = drawn(1, some // longest, place_of(some, some // longest)) >= 256 * self.p_mask - threshold
-            selected.view(-1)[some[left]] = False
-            flat = where(selected)
+        threshold = min(int(256 * self.p_mask), 255)
+        selected = (text > 0).logical_and_(byte <= threshold)
+        flat = where(selected)
+        some = flat[where(byte.reshape(-1).index_select(0, flat) == threshold)]
+        left = drawn(1, some // longest, place_of(some, some // longest)) >= 256 * self.p_mask - threshold
+        selected.view(-1)[some[left]] = False
+        flat = where(selected)
         document = flat // longest
-        masked = counted(document, len(number))
+        # unlike torch.bincount, a GPU need not wait for it
+        masked = document.new_zeros(len(number)).index_add_(0, document, document.new_ones(1).expand(len(document)))
         empty = where(masked == 0)
         if len(empty):
             masked[empty] = 1
