@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,8 @@ from topicscope.world.topics import TopicModel
 
 if TYPE_CHECKING:
     from topicscope.world.masking import MaskKeys
+
+Draw = Callable[[Int[np.ndarray, "D N"], np.random.Generator], Int[np.ndarray, "D N"]]
 
 PADDING = -1  # fills `Documents.words` behind the end of a document
 AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
@@ -189,7 +191,7 @@ def sample_words(
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
     cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
-    draw = WordsOfTopics(topic_model)
+    draw = words_of(topic_model)
     slice_size = max(1, AT_A_TIME // length)
     for start in range(0, len(proportions), slice_size):
         rows = slice(start, start + slice_size)
@@ -197,34 +199,33 @@ def sample_words(
     return words
 
 
-class WordsOfTopics:
-    """Called with topics, it draws a word of each."""
+def words_of(topic_model: TopicModel) -> Draw:
+    """A function that draws a word of each topic."""
+    if not topic_model.blocks:
+        entries = topic_model.entries
+        end = np.cumsum(np.bincount(entries.topic, minlength=topic_model.topics))
+        start = np.append(0, end[:-1])
+        total = np.cumsum(entries.probability)
+        steps = total - np.append(0.0, total)[start][entries.topic] + entries.topic  # topic t rises from t to t + 1
 
-    def __init__(self, topic_model: TopicModel) -> None:
-        self.model, self.dtype = topic_model, word_type(topic_model)
-        if topic_model.blocks:
-            self.within = np.cumsum(topic_model.word_given_topic, axis=1)
-            self.within[:, -1] = 1
-            return
-        self.entries = topic_model.entries
-        self.end = np.cumsum(np.bincount(self.entries.topic, minlength=topic_model.topics))
-        self.start = np.append(0, self.end[:-1])
-        total = np.cumsum(self.entries.probability)
-        before = np.append(0.0, total)[self.start]
-        self.steps = total - before[self.entries.topic] + self.entries.topic  # topic t rises from t to t + 1
-
-    def __call__(self, topic: Int[np.ndarray, "D N"], rng: np.random.Generator) -> Int[np.ndarray, "D N"]:
-        if not self.model.blocks:
-            place = np.searchsorted(self.steps, topic + rng.random(topic.shape), side="right")
+        def draw(topic: Int[np.ndarray, "D N"], rng: np.random.Generator) -> Int[np.ndarray, "D N"]:
+            place = np.searchsorted(steps, topic + rng.random(topic.shape), side="right")
             # rounding may not lead into another topic
-            word: np.ndarray = 1 + self.entries.word[np.clip(place, self.start[topic], self.end[topic] - 1)]
-            return word
-        v = self.model.block_size
-        if self.model.uniform:
-            word = rng.integers(1, v + 1, size=topic.shape, dtype=self.dtype)
+            return 1 + entries.word[np.clip(place, start[topic], end[topic] - 1)]
+
+        return draw
+    v, dtype = topic_model.block_size, word_type(topic_model)
+    within = np.cumsum(topic_model.word_given_topic, axis=1)
+    within[:, -1] = 1
+
+    def draw_in_block(topic: Int[np.ndarray, "D N"], rng: np.random.Generator) -> Int[np.ndarray, "D N"]:
+        if topic_model.uniform:
+            word = rng.integers(1, v + 1, size=topic.shape, dtype=dtype)
         else:
-            word = 1 + _invert(self.within[topic.ravel()], rng.random((topic.size, 1))).reshape(topic.shape)
-        return np.multiply(topic, v, dtype=self.dtype, casting="unsafe") + word
+            word = 1 + _invert(within[topic.ravel()], rng.random((topic.size, 1))).reshape(topic.shape)
+        return np.multiply(topic, v, dtype=dtype, casting="unsafe") + word
+
+    return draw_in_block
 
 
 def _invert(cumulative: Float[np.ndarray, "D K"], uniform: Float[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
