@@ -431,8 +431,9 @@ def remove_own(path: Path, kind: Kind) -> None:
 
 def _untouched(path: Path) -> bool:
     """Whether a folder holds nothing but the files with which it was opened."""
-    own = (ABOUT, CONFIG, *UNIMPORTANT)
     return all(
-        _untouched(one) if one.is_dir() and one.match(MEMBERS) else one.name.removesuffix(".tmp") in own
-        for one in path.iterdir()
+        _untouched(entry)
+        if entry.is_dir() and entry.match(MEMBERS)
+        else entry.name.removesuffix(".tmp") in (ABOUT, CONFIG, *UNIMPORTANT)
+        for entry in path.iterdir()
     )

@@ -261,8 +261,7 @@ class TopicModel:
         """The same by word, where topics are disjoint: probability of each word inside its topic; 0 for [MASK]."""
         if self.blocks:
             return np.concatenate([[0.0], self.word_given_topic.ravel()])
-        assert self.topic_of_word is not None  # or refused
-        return np.concatenate([[0.0], self.word_topics.sum(1)])
+        return np.where(self.topic_of_word > 0, np.concatenate([[0.0], self.word_topics.sum(1)]), 0.0)
 
     @property
     def same_topic(self) -> Bool[np.ndarray, "V V"]:
@@ -349,8 +348,7 @@ class Entries(NamedTuple):
 
 def read_word_topics(given: Sequence[Sequence[float]] | str) -> Float[np.ndarray, "words T"]:
     """A matrix with one row per word and one column per topic, checked; columns are made to sum to 1 exactly."""
-    name = f"{MATRIX}: {given}" if isinstance(given, str) else MATRIX
-    return checked_word_topics(matrix_of(given, MATRIX), name)
+    return checked_word_topics(matrix_of(given, MATRIX), f"{MATRIX}: {given}" if isinstance(given, str) else MATRIX)
 
 
 def checked_word_topics(matrix: Float[np.ndarray, "words T"], name: str) -> Float[np.ndarray, "words T"]:
