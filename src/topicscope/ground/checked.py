@@ -13,7 +13,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -182,19 +182,13 @@ def read_tensors(path: AnyPath, advice: str, *, own: bool = True) -> tuple[dict[
     ):
         written = (opened.metadata() or {}).get(HEADER)
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (it is no mapping)
-    note = _note(written)
+    note = {}
+    with suppress(ValueError, RecursionError):  # a damaged header says nothing
+        note = json.loads(written or "{}")
+    note = note if isinstance(note, dict) else {}
     if (own or written is not None) and note.get(DIGEST) != tensor_digest(tensors, note):
         raise InputError(f"{shown(path)} is damaged: its numbers are not those that were written; {advice}")
     return tensors, note
-
-
-def _note(written: str | None) -> dict[str, str]:
-    """What the project's header says; nothing where it is damaged."""
-    try:
-        note = {} if written is None else json.loads(written)
-    except (ValueError, RecursionError):
-        note = {}
-    return note if isinstance(note, dict) else {}
 
 
 def check_tensors(
