@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
-from pydantic import model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import PydanticKnownError, core_schema
+from pydantic import GetPydanticSchema, PlainSerializer, PlainValidator, model_validator
+from pydantic_core import PydanticKnownError
 
 from topicscope.ground import Config, adapter_of, nearest, refuse, section
 from topicscope.world.dirichlet import Dirichlet
@@ -69,21 +68,14 @@ def settings_of(prior: DocumentPrior) -> object:
     return adapter_of(type(prior)).dump_python(prior, mode="json")
 
 
-class AnyPrior:
-    """A prior in a configuration, as pydantic sees it: of any kind that is known when it is read."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            prior_of, serialization=core_schema.plain_serializer_function_ser_schema(settings_of)
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> JsonSchemaValue:
-        return {"oneOf": [adapter_of(kind).json_schema() for kind in KINDS.values()]}
-
-
-Prior = Annotated[DocumentPrior, AnyPrior]
+Prior = Annotated[
+    DocumentPrior,
+    PlainValidator(prior_of),
+    PlainSerializer(settings_of),
+    GetPydanticSchema(
+        get_pydantic_json_schema=lambda *_: {"oneOf": [adapter_of(one).json_schema() for one in KINDS.values()]}
+    ),
+]
 """Any prior, as a field of a configuration: built from flat settings by `prior_of`."""
 
 
