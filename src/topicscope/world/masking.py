@@ -44,7 +44,9 @@ class Masked:
         return shown
 
     def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
-        return np.bincount(self.flat, minlength=words.size).astype(bool).reshape(words.shape)
+        selected = np.zeros(words.shape, dtype=bool)
+        selected.reshape(-1)[self.flat] = True
+        return selected
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
         per_document = np.bincount(self.document)  # no document is without
