@@ -58,6 +58,15 @@ def named(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, error.strerror or str(error), str(path))
 
 
+def append(path: Path, content: bytes) -> None:
+    """Not whole or nothing: who reads on from a checkpoint cuts back to it."""
+    try:
+        with path.open("ab") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise named(error, path) from None
+
+
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A folder to fill, which takes its name when it is whole, in place of one that has the name."""
@@ -185,13 +194,8 @@ class MetricsFile:
             os.fsync(stream.fileno())
 
     def append(self, lines: Iterable[str]) -> None:
-        """Not whole or nothing: who reads on from a checkpoint cuts back to it."""
         block = "".join(lines).encode()
-        try:
-            with self.path.open("ab") as stream:
-                stream.write(block)
-        except OSError as error:
-            raise named(error, self.path) from None
+        append(self.path, block)
         self.hash.update(block)
 
 
