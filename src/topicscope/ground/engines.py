@@ -153,7 +153,6 @@ class Local(ExitStack):
 
 RAY_PORT = 6379  # the usual port of a Ray head
 RAY_INLINE = 50_000  # bytes of common data up to which each task carries its own copy
-RAY_PATIENCE = 5  # seconds that a Ray head has to answer
 
 RAY_ENVIRONMENT = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # leave CUDA_VISIBLE_DEVICES of tasks without a GPU alone
@@ -166,9 +165,6 @@ RAY_HURRY = {
     "RAY_py_gcs_connect_timeout_s": "3",
     "RAY_gcs_rpc_server_connect_timeout_s": "1",
 }
-# Ray takes 127.0.0.1 for another name of the machine and listens on the machine's address, unless it is told that
-# clusters are off, as they are on macOS; then every part of it listens on loopback
-RAY_CLUSTERS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 @contextmanager
@@ -214,7 +210,9 @@ def on_loopback(ray: Any) -> Iterator[None]:
 
     The processes that it starts read the environment. This process has read it where Ray was imported before.
     """
-    constants, name = ray._private.ray_constants, RAY_CLUSTERS
+    # Ray takes 127.0.0.1 for another name of the machine and listens on the machine's address, unless it is told that
+    # clusters are off, as they are on macOS; then every part of it listens on loopback
+    constants, name = ray._private.ray_constants, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
     before, clusters = os.environ.get(name), constants.ENABLE_RAY_CLUSTER
     os.environ[name], constants.ENABLE_RAY_CLUSTER = "0", False
     try:
@@ -242,7 +240,7 @@ def answering(address: str) -> str:
     """HOST:RAY_PORT, if something answers there: Ray itself would wait a minute for it."""
     host, _, port = (address if ":" in address else f"{address}:{RAY_PORT}").rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=RAY_PATIENCE):
+        with socket.create_connection((host, int(port)), timeout=5):
             return f"{host}:{port}"
     except (OSError, ValueError):
         raise InputError(

@@ -31,7 +31,6 @@ from topicscope.ground.files import FULL, named, read_json as read_json, write_j
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
 Status = Literal["starting", "running", "done", "stopped", "diverged"]
 UNFINISHED = ("starting", "running")
-REPLACED_BY_FORCE = ("train", "pretrain", "landscape")  # the commands of other kinds go on, or replace
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,10 @@ def _again(path: AnyPath, about: About) -> str:
     """How to make a folder anew: its command, where it was one, with what lets it replace the folder."""
     if not about.command.startswith("topicscope "):
         return f"make {shown(path)} again (--force)"
-    force = " --force" if about.kind in REPLACED_BY_FORCE and "--force" not in about.command else ""
-    return f"make it again (its command was: {about.command}{force})"  # which names the old place of a moved folder
+    # the commands of other kinds go on, or replace
+    forced = about.kind in ("train", "pretrain", "landscape") and "--force" not in about.command
+    # of a folder that was moved the command names the old place
+    return f"make it again (its command was: {about.command}{' --force' if forced else ''})"
 
 
 def read_results(path: AnyPath) -> Any:

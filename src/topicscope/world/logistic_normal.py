@@ -52,7 +52,6 @@ from topicscope.world.topics import TopicModel, plain
 PRIOR_SHARE = 0.1  # of a proposal that is the prior itself
 Centre = Annotated[float, Field(ge=-1000, le=1000), number_only]
 Variance = Annotated[float, Field(ge=0, le=1e4), number_only]
-COVARIANCES = "a variance from 0 to 10,000, or a matrix: a row and a column per topic, or the file of one"
 
 
 @prior
@@ -79,7 +78,12 @@ class LogisticNormal(DocumentPrior):
     kind: Literal["logistic-normal"] = "logistic-normal"
     mean: Annotated[Centre | Annotated[list[Centre], Field(max_length=WIDEST)], BeforeValidator(plain)] = 0.0
     covariance: Annotated[
-        Variance | Matrix | Text, BeforeValidator(plain), expected("documents.covariance", COVARIANCES)
+        Variance | Matrix | Text,
+        BeforeValidator(plain),
+        expected(
+            "documents.covariance",
+            "a variance from 0 to 10,000, or a matrix: a row and a column per topic, or the file of one",
+        ),
     ]
     length: Length = (100, 150)
 
