@@ -23,8 +23,6 @@ from topicscope.world.topics import TopicModel
 if TYPE_CHECKING:
     from topicscope.world.masking import MaskKeys
 
-Draw = Callable[[Int[np.ndarray, "D N"], np.random.Generator], Int[np.ndarray, "D N"]]
-
 PADDING = -1  # fills `Documents.words` behind the end of a document
 AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
 COMPARED = 32  # choices up to which one comparison with each threshold is several times faster than bisection
@@ -199,7 +197,7 @@ def sample_words(
     return words
 
 
-def words_of(topic_model: TopicModel) -> Draw:
+def words_of(topic_model: TopicModel) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
     """A function that draws a word of each topic."""
     if not topic_model.blocks:
         entries = topic_model.entries
