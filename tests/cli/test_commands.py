@@ -286,10 +286,10 @@ def test_a_sweep_goes_on_unless_it_is_told_not_to(grid: str, monkeypatch: pytest
 
 
 def test_points_that_fail_are_an_error(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list)
+    result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list, meanings=list)
     monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: result)
     monkeypatch.setattr(sweep, "write", lambda _: None)
-    topicscope("sweep", grid, "--engine", "serial", code=1)
+    assert "1 of 0 points failed" in topicscope("sweep", grid, "--engine", "serial", code=1).stderr
 
 
 @pytest.fixture
@@ -454,7 +454,7 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(monkeypatch: pytest
     (configs, _), more = asked.pop()
     assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")
     monkeypatch.setattr(pretraining, "is_main", lambda: False)
-    monkeypatch.setattr("topicscope.cli.pretrain.progress_shown", lambda: nullcontext("shown"))
+    monkeypatch.setattr("topicscope.cli.runs.progress_shown", lambda: nullcontext("shown"))
     quiet = topicscope("pretrain", "--corpus", "c.txt")
     assert (quiet.stdout, quiet.stderr) == ("", "")
     assert asked.pop()[1]["progress"] != "shown"
@@ -534,4 +534,5 @@ def test_the_landscape_is_drawn_with_the_lowest_loss_full(tmp_path: Path) -> Non
 
 def test_export_offers_every_target() -> None:
     refused = topicscope("export", "run", "--to", "nothing", code=2).stderr
-    assert "is not one of " + ", ".join(map(repr, TARGETS)) in refused
+    assert refused == f"topicscope: no target 'nothing'; known: {', '.join(sorted(TARGETS))}\n"
+    assert f"<{'|'.join(TARGETS)}>" in topicscope("export", "--help").stdout

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from topicscope import pages
-from topicscope.cli import consoles, options, train
+from topicscope.cli import consoles, options, runs as commands
 from topicscope.ground import InputError, size
 from topicscope.pages import Section, TableData
 from topicscope.training import RunConfig
@@ -37,37 +37,41 @@ def test_a_pipe_is_wide_and_a_terminal_has_its_own_width(monkeypatch: pytest.Mon
 
 def test_sentences_are_printed_as_they_are(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "[red]12[/red] of 'a' " + "word " * 60
-    consoles.print_lines([sentence, "second"])
+    consoles.print_all([sentence, "second"])
     assert capsys.readouterr().out == f"{sentence}\nsecond\n"
     monkeypatch.setenv("FORCE_COLOR", "1")
-    consoles.print_lines(["12 'a'"])
+    consoles.print_all(["12 'a'"])
     assert capsys.readouterr().out == "12 'a'\n"  # no colours of numbers and texts
 
 
 def test_tables_are_printed_with_their_titles(capsys: Capture) -> None:
-    consoles.print_tables([TableData("A title", ["one", "two"], [["1", "[x]"], ["3", "4"]])])
+    consoles.print_all(consoles.tables([TableData("A title", ["one", "two"], [["1", "[x]"], ["3", "4"]])]))
     shown = capsys.readouterr().out
     assert shown.splitlines()[0].startswith("A title")
     assert cells(shown) == [["one", "two"], ["1", "[x]"], ["3", "4"]]
 
 
+def print_side_by_side(*given: Any, **more: Any) -> None:
+    consoles.print_all([consoles.side_by_side(*given, **more)])
+
+
 def test_facts_side_by_side(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     facts: list[dict[str, Any]] = [{"lr": 0.1, "loss": 1.234567}, {"lr": 0.01, "phase": "never", "none": None}]
-    consoles.print_side_by_side("", ["a", "b"], facts, marked=1)
+    print_side_by_side("", ["a", "b"], facts, marked=1)
     shown = capsys.readouterr().out
     assert cells(shown) == [
         *(["", "a", "b"], ["lr", "0.1", "0.01"], ["loss", "1.2346", "-"]),
         *(["phase", "-", "never"], ["none", "-", "-"]),
     ]
     assert shown.startswith("┏")  # no title, no line for it
-    consoles.print_side_by_side("A title", ["a"], [{"x": 3}])
+    print_side_by_side("A title", ["a"], [{"x": 3}])
     assert capsys.readouterr().out.startswith("A title")
     monkeypatch.setenv("FORCE_COLOR", "1")
-    consoles.print_side_by_side("", ["a", "b"], facts, marked=1)
+    print_side_by_side("", ["a", "b"], facts, marked=1)
     coloured = [line for line in capsys.readouterr().out.splitlines() if "\x1b[36m" in line]
     assert len(coloured) == 1
     assert "lr" in coloured[0]
-    consoles.print_side_by_side("", ["a", "b"], facts)
+    print_side_by_side("", ["a", "b"], facts)
     assert "\x1b[36m" not in capsys.readouterr().out
 
 
@@ -162,12 +166,12 @@ def run_of(seed: int, **facts: Any) -> Any:
 
 def test_few_runs_stand_side_by_side_and_many_below_each_other(capsys: Capture) -> None:
     runs = [run_of(seed, status="done", phase="never", **{"dev loss": 2.0 * seed}) for seed in range(4)]
-    train.print_runs(runs[:3])
+    consoles.print_all([commands.runs_table(runs[:3])])
     shown = capsys.readouterr().out
     assert cells(shown)[0] == ["", "seed 0", "seed 1", "seed 2"]
     assert cells(shown)[-1] == ["dev loss", "0", "2", "4"]
     last = run_of(9, status="done", **{"dev loss": None, "W_V, diagonal": 5.0})
-    train.print_runs([*runs, last])
+    consoles.print_all([commands.runs_table([*runs, last])])
     table = cells(capsys.readouterr().out)
     assert table[0] == ["seed", "status", "dev loss", "phase", "W_V, diagonal"]
     assert table[3] == ["2", "done", "4", "never", "-"]
@@ -183,7 +187,7 @@ def stored(_folder: Path) -> Any:
 def test_a_run_or_one_per_seed_or_those_of_a_folder(tmp_path: Path) -> None:
     def configs(flags: Any = None, *given: Any, resume: bool = False, force: bool = False) -> Any:
         file, assignments, runs, out = given or (None, (), 1, None)
-        return options.run_configs(
+        return commands.run_configs(
             RunConfig, stored, flags or {}, file, assignments, runs, out, resume=resume, force=force
         )
 

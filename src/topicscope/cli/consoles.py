@@ -2,13 +2,12 @@
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import typer
@@ -23,17 +22,21 @@ from topicscope.ground import Result, folders, read_about, shown
 WIDE = 120  # columns where there is no terminal to ask: in a pipe or a file tables need not be squeezed into 80
 SHADES = " ░▒▓█"
 
-_taken: ContextVar[list[Any] | None] = ContextVar("taken", default=None)  # of this thread alone
+if TYPE_CHECKING:
+    from topicscope.language import Probe, Topics, WordMap
+    from topicscope.measure import Timeline
+
+Printed = str | Table | Text  # a sentence, a table, a picture
+
+_taken: ContextVar[list[object] | None] = ContextVar("taken", default=None)  # of this thread alone
 
 
 def results() -> Console:
     """Prints text as it is: brackets in a name are no markup, and numbers are not coloured."""
     console = Console(markup=False, highlight=False, emoji=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(width=max(WIDE, console.width), markup=False, highlight=False, emoji=False)
-    )
+    if not console.is_terminal:
+        console.width = max(WIDE, console.width)
+    return console
 
 
 def coloured(text: str, colour: str) -> str:
@@ -41,12 +44,24 @@ def coloured(text: str, colour: str) -> str:
     return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour)
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    for line in lines:
-        results().print(shown(line), soft_wrap=True)
+def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failed: bool = False) -> int:
+    """Print JSON for programs, or what people read. Returns the exit code."""
+    if as_json:
+        print_json(payload)
+    else:
+        print_all(printed)
+    return int(failed)
 
 
-def print_json(value: Any) -> None:
+def print_all(printed: Iterable[Printed]) -> None:
+    for one in printed:
+        if isinstance(one, str):
+            results().print(shown(one), soft_wrap=True)
+        else:
+            results().print(one)
+
+
+def print_json(value: object) -> None:
     """The result for a program, or for a caller in this process (`answered`)."""
     taken = _taken.get()
     if taken is None:
@@ -55,43 +70,41 @@ def print_json(value: Any) -> None:
         taken.append(value)
 
 
-@contextmanager
-def answered() -> Iterator[list[Any]]:
-    """A list of what commands print as JSON meanwhile; nothing is printed."""
-    taken: list[Any] = []
-    token = _taken.set(taken)
-    try:
-        yield taken
-    finally:
-        _taken.reset(token)
+def answered(run: Callable[[], object]) -> object:
+    """What `run` prints as JSON; nothing is printed."""
+    taken: list[object] = []
+    context = copy_context()
+    context.run(_taken.set, taken)
+    context.run(run)
+    return taken[0]
 
 
-def table(*headings: str | Column, **options: Any) -> Table:
+def table(headings: Iterable[str | Column], rows: Iterable[Iterable[str]], title: str = "") -> Table:
     """A table to print. Cells are folded in a narrow terminal, so that no digit is cut off."""
     columns = (Column(one, overflow="fold") if isinstance(one, str) else one for one in headings)
-    return Table(*columns, **options)
+    made = Table(*columns, title=title or None, title_justify="left")
+    for row in rows:
+        made.add_row(*row)
+    return made
 
 
-def print_tables(tables: Iterable[pages.TableData]) -> None:
-    for data in tables:
-        printed = table(*data.columns, title=data.title, title_justify="left")
-        for row in data.rows:
-            printed.add_row(*row)
-        results().print(printed)
+def tables(given: Iterable[pages.TableData]) -> list[Table]:
+    return [table(data.columns, data.rows, data.title) for data in given]
 
 
-def finish(result: Any, out: Path | None, tables: Iterable[pages.TableData], *, as_json: bool) -> int:
-    """JSON, or tables and the sentences of a result; and its page where it has a folder."""
-    if as_json:
-        print_json(result.as_dict())
-    else:
-        print_tables(tables)
+def section_tables(sections: Iterable[pages.Section]) -> list[Table]:
+    return tables(table for section in sections for table in section.tables)
+
+
+def finish(
+    result: "Probe | Timeline | Topics | WordMap", out: Path | None, given: Iterable[pages.TableData], *, as_json: bool
+) -> int:
+    """Print a result, and draw its page where it has a folder."""
+    page = "--out DIR writes a page and the numbers"
     if out is not None:
         draw_result(result, out)
-    if not as_json:
-        page = "--out DIR writes a page and the numbers"
-        print_lines([*result.summary(), f"Written to {out}; its page is {out / 'report.html'}" if out else page])
-    return 0
+        page = f"Written to {out}; its page is {out / 'report.html'}"
+    return emit(result.as_dict(), [*tables(given), *result.summary(), page], as_json=as_json)
 
 
 def title_of(result: Result, folder: Path) -> str:
@@ -115,18 +128,17 @@ def draw_result(result: Result, folder: Path, drawn: Collection[str] = frozenset
     return [*(path for path in main if path.exists()), folder / "report.html"]
 
 
-def print_side_by_side(
-    title: str, columns: Sequence[str], facts: Sequence[Mapping[str, Any]], *, marked: int = 0
-) -> None:
+def side_by_side(
+    title: str, columns: Sequence[str], facts: Sequence[Mapping[str, object]], *, marked: int = 0
+) -> Table:
     """One column per result, one row per fact; the first `marked` rows stand out."""
-    headings = [Column(column, justify="right", overflow="fold") for column in columns]
-    printed = table("", *headings, title=title or None, title_justify="left")
+    made = table(["", *(Column(column, justify="right", overflow="fold") for column in columns)], [], title)
     for number, label in enumerate(dict.fromkeys(label for one in facts for label in one)):
-        printed.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
-    results().print(printed)
+        made.add_row(label, *(cell(one.get(label)) for one in facts), style="cyan" if number < marked else None)
+    return made
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     return "-" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)
 
 

@@ -52,17 +52,17 @@ class TheoryGroup(typer.core.TyperGroup):
 
 def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import pretrain, reproduce, results, sweep, text, train
+    from topicscope.cli import reproduce, results, runs, sweep, text
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
-        "The sandbox": {"train": train.command, "sweep": sweep.command},
+        "The sandbox": {"train": runs.train, "sweep": sweep.command},
         "Your models and text": {
             "topics": text.topics,
             "probe": text.probe,
             "timeline": text.timeline,
             "words": text.words,
-            "pretrain": pretrain.command,
+            "pretrain": runs.pretrain,
         },
         "Results": {
             "show": results.show,

@@ -1,10 +1,9 @@
 """Options that several commands share, each declared once; and what commands make of them."""
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, cast
 
 import pydantic
 import typer
@@ -12,16 +11,11 @@ import typer
 from topicscope import language
 from topicscope.ground import (
     ENGINES,
-    FORCE_NEEDS_OUT,
     MOST_WORKERS,
-    RESUME_NEEDS_OUT,
     WIDEST,
-    Config,
     Engine,
-    InputError,
     Name,
     check_out,
-    gather,
     merged,
     open_engine,
     plain_words,
@@ -46,11 +40,11 @@ def misuse(error: typer.BadParameter) -> str:
 OUTPUT, SETTINGS, ENGINE = "Output", "Settings", "Engine"
 
 
-def option(text: str, panel: str, *names: str, **more: Any) -> Any:
+def option(text: str, panel: str, *names: str, **more: Any) -> object:
     return typer.Option(*names, help=text, rich_help_panel=panel, **more)
 
 
-def out_option(text: str) -> Any:
+def out_option(text: str) -> object:
     """--out, checked before anything else: can a folder be made there and written to?"""
     return option(text, OUTPUT, "--out", "-o", callback=lambda out: out if out is None else check_out(out))
 
@@ -93,57 +87,6 @@ def chosen_engine(
     )
 
 
-Option = tuple[Any, Any]  # a type with its typer.Option, and the default
-
-
-def with_options(options: Mapping[str, Option]) -> Callable[[Any], Callable[..., int]]:
-    """A function as typer reads it: its parameters are the options of a table."""
-
-    def declared(run: Any) -> Callable[..., int]:
-        run.__annotations__ = {name: hint for name, (hint, _) in options.items()}
-        run.__signature__ = inspect.Signature(
-            [
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-                for name, (hint, default) in options.items()
-            ]
-        )
-        return cast("Callable[..., int]", run)
-
-    return declared
-
-
-AnyConfig = TypeVar("AnyConfig", bound=Config)
-
-
-def run_configs(
-    kind: type[AnyConfig],
-    stored: Callable[[Path], AnyConfig | list[AnyConfig]],
-    flags: Mapping[str, Any],
-    file: Path | None,
-    assignments: Iterable[str],
-    runs: int,
-    out: Path | None,
-    *,
-    resume: bool,
-    force: bool,
-    kept: str = "all settings",
-    complete: Callable[[dict[str, Any]], dict[str, Any]] = dict,
-) -> AnyConfig | list[AnyConfig]:
-    """What `train` and `pretrain` run: one configuration or one per seed; with `resume` those of the folder.
-
-    `complete` adds to the settings what options of another kind say.
-    """
-    refuse((force and out is None, FORCE_NEEDS_OUT))
-    if not resume:
-        one = kind.of(complete(gather(file, flags, assignments))).absolute()
-        return one.with_seeds(runs) if runs > 1 else one
-    if out is None:
-        raise InputError(RESUME_NEEDS_OUT)
-    if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
-        raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
-    return stored(out)
-
-
 WORLD = "World"
 WorldFrom = Annotated[
     Path | None, option("Take the topics and mixtures of a corpus: a folder of 'topicscope topics'.", WORLD)
@@ -162,16 +105,15 @@ def world_of(folder: Path | None, words: int | None) -> "language.TopicWorld | N
     return language.topic_world(topics) if words is None else language.topic_world(topics, words)
 
 
-def in_world(world: "language.TopicWorld | None", settings: Mapping[str, Any]) -> dict[str, Any]:
+def in_world(world: "language.TopicWorld | None", settings: Mapping[str, object]) -> dict[str, object]:
     """Settings on top of a world. A prior of their own takes the place of the corpus's mixtures, not of its lengths.
 
     The kind 'infinite' is a length as well, and takes the place of both.
     """
     if world is None:
         return dict(settings)
-    given, documents = dict(world.settings), settings.get("documents")
+    given, documents = world.settings, settings.get("documents")
     if isinstance(documents, Mapping) and "kind" in documents:
-        own = given.pop("documents")
-        if documents["kind"] != "infinite":
-            given["documents"] = {"length": own["length"]}
+        lengths = {} if documents["kind"] == "infinite" else {"length": given["documents"]["length"]}
+        given = {**given, "documents": lengths}
     return merged(given, settings)

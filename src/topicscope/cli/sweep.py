@@ -1,6 +1,5 @@
 """`topicscope sweep`: a grid of runs on any engine, with a table and a map at the end."""
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -110,15 +109,17 @@ def command(
             f"stopped: {sweeps.stored_points(points, folder)} of {len(points.points)} points are done and kept in "
             f"{folder}; to continue: {folders.command()}"
         ) from None
-    if as_json:
-        consoles.print_json({"folder": str(folder), "counts": result.counts, "rows": result.rows})
-    else:
-        consoles.print_tables(table for section in result.sections() for table in section.tables)
-        consoles.print_lines(result.meanings())
-        consoles.print_lines([*result.summary(), f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}"])
-    if result.counts["failed"]:
-        typer.echo(f"topicscope: {result.counts['failed']} of {len(result.rows)} points failed", err=True)
-    return 1 if result.counts["failed"] else 0
+    failed = result.counts["failed"]
+    printed: list[consoles.Printed] = [
+        *consoles.section_tables(result.sections()),
+        *(*result.meanings(), *result.summary()),
+        f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}",
+    ]
+    payload = {"folder": str(folder), "counts": result.counts, "rows": result.rows}
+    code = consoles.emit(payload, printed, as_json=as_json, failed=failed > 0)
+    if failed:
+        typer.echo(f"topicscope: {failed} of {len(result.rows)} points failed", err=True)
+    return code
 
 
 def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
@@ -135,20 +136,22 @@ def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | Non
     side_by_side = 1 if engine == "serial" else min(workers or os.cpu_count() or 1, max(1, cost.packs))
     seconds = cost.core_seconds / side_by_side
     disk = cost.bytes + (PAGE + PAGE_POINT * len(rows) if missing else 0)
-    if as_json:
-        counts = {"points": len(rows), "missing": len(missing), "axes": axes, "packs": cost.packs}
-        times = {"core_seconds": round(cost.core_seconds, 1), "seconds": round(seconds, 1)}
-        print(json.dumps({**counts, **times, "side_by_side": side_by_side, "bytes": disk}))
-    else:
-        processes, packs = plural(side_by_side, "process", "processes"), plural(cost.packs, "pack", "packs")
-        where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
-        about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
-        consoles.print_lines([f"{points}, in {packs} (points that run together)", f"{about}; {size(disk)} in {folder}"])
-    return 0
-
-
-def plural(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+    payload = {
+        "points": len(rows),
+        "missing": len(missing),
+        "axes": axes,
+        "packs": cost.packs,
+        "core_seconds": round(cost.core_seconds, 1),
+        "seconds": round(seconds, 1),
+        "side_by_side": side_by_side,
+        "bytes": disk,
+    }
+    processes = f"{side_by_side:,} process{'es' * (side_by_side > 1)}"
+    packs = f"{cost.packs:,} pack{'s' * (cost.packs != 1)} (points that run together)"
+    where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
+    about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
+    printed = [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"]
+    return consoles.emit(payload, printed, as_json=as_json)
 
 
 def write(result: "sweeps.Sweep") -> None:
