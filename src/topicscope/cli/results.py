@@ -185,13 +185,11 @@ def answer(name: str, options: Mapping[str, str]) -> object:
     from topicscope.cli import theory
 
     group: Any = typer.main.get_command(theory.app)
-    if name not in group.commands:
-        raise InputError(f"no such command of theory; {nearest(name, list(group.commands))}")
+    refuse((name not in group.commands, f"no such command of theory; {nearest(name, group.commands)}"))
     known = {one.name: one for one in group.commands[name].params if one.name in ASKED}
     arguments = []
     for key, text in options.items():
-        if key not in known:
-            raise InputError(f"{name} has no option {key!r:.80}; expected: {', '.join(known)}")
+        refuse((key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}"))
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
     try:

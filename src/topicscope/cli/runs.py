@@ -79,8 +79,8 @@ def run_configs(
         return one.with_seeds(runs) if runs > 1 else one
     if out is None:
         raise InputError(RESUME_NEEDS_OUT)
-    if file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force:
-        raise InputError(f"--resume takes {kept} from the folder; leave the other options out")
+    others = file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force
+    refuse((others, f"--resume takes {kept} from the folder; leave the other options out"))
     return stored(out)
 
 

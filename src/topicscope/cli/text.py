@@ -25,7 +25,7 @@ from topicscope.cli.options import (
     option,
     out_option,
 )
-from topicscope.ground import InputError, check_engine, gather, progress_shown
+from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
 
@@ -196,8 +196,7 @@ def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
-    if checkpoints:
-        raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
+    refuse((checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES"))
     usual = language.ProbeConfig.QUICK if quick else {}
     result = run_on_engine(language.probe, config_from(language.ProbeConfig, values, usual), values)
     tables = [  # the page has all of them

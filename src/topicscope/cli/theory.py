@@ -158,8 +158,8 @@ def check_world(given: str, theorem: OptimumTheorem) -> None:
     sizes = {"topics": one.topic_model.topics, "words_per_topic": one.topic_model.words_per_topic}
     theirs, ours = sizes | vars(one.masking), theorem.settings()
     missing = [f"--{key.replace('_', '-')} {theirs[key]}" for key in ours if theirs[key] != ours[key]]
-    if missing and one.topic_model.uniform:
-        raise InputError(f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}")
+    another = f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}"
+    refuse((missing and one.topic_model.uniform, another))
 
 
 def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
@@ -375,8 +375,8 @@ def sentences(subject: str, compared: dict[str, float]) -> list[str]:
 def parsed_length(text: str) -> int | list[int] | str:
     if text == "infinite":
         return text
-    if not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text):
-        raise InputError(f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150")
+    wrong = f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150"
+    refuse((not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text), wrong))
     low, *high = map(int, text.split("-"))
     return [low, *high] if high else low
 
@@ -408,8 +408,8 @@ def check_printed(words: int) -> None:
 
 
 def check_file(out: Path | None, *endings: str) -> None:
-    if out is not None and (out.suffix not in endings or out.is_dir() or not out.absolute().parent.is_dir()):
-        raise InputError(f"--out {out}: expected a file ending in {' or '.join(endings)}, in an existing folder")
+    usable = out is None or (out.suffix in endings and not out.is_dir() and out.absolute().parent.is_dir())
+    refuse((not usable, f"--out {out}: expected a file ending in {' or '.join(endings)}, in an existing folder"))
 
 
 def write_matrix(path: Path, matrix: np.ndarray) -> None:
@@ -526,8 +526,7 @@ def dynamics_command(
 
 def draw(found: Dynamics, out: Path) -> Path:
     figures = found.sections()[0].figures
-    if not figures:
-        raise InputError(f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
+    refuse((not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why"))
     files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     return out
 

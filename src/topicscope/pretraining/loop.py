@@ -19,7 +19,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.ground import (
-    InputError,
     MetricsFile,
     Progress,
     Stream,
@@ -27,6 +26,7 @@ from topicscope.ground import (
     fingerprint,
     metric_lines,
     read_checkpoint,
+    refuse,
     silent,
     torch_seed,
     write_tensors,
@@ -137,11 +137,11 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
     if rows is None:
         parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
         rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
-    if config.batch_size // rows % processes:
-        raise InputError(
-            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
-            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
-        )
+    uneven = (
+        f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
+        f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
+    )
+    refuse((config.batch_size // rows % processes, uneven))
     return rows
 
 
@@ -368,11 +368,8 @@ class Loop:
     def load(self, path: Path) -> str:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
         with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
-            if note.get("text") != self.rows.fingerprint:
-                raise InputError(
-                    f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
-                    f"or {ADVICE}"
-                )
+            changed = f"the text has changed since {path.parent} was stopped; bring back the text that it began with"
+            refuse((note.get("text") != self.rows.fingerprint, f"{changed}, or {ADVICE}"))
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
             moments: dict[int, dict[str, Tensor]] = {}
             for name in [name for name in tensors if name.startswith("optimizer.")]:
