@@ -21,7 +21,7 @@ from tests.calling import TINY, topicscope
 from tests.cli.test_consoles import cells
 from tests.paper import samples
 from topicscope import __version__, language, pages, pretraining, sweeps, training
-from topicscope.cli import consoles, main as entry, sweep, theory
+from topicscope.cli import consoles, main as entry, runs, theory
 from topicscope.exporting import TARGETS
 from topicscope.ground import InputError
 from topicscope.paper import EXPERIMENTS, Context
@@ -288,7 +288,7 @@ def test_a_sweep_goes_on_unless_it_is_told_not_to(grid: str, monkeypatch: pytest
 def test_points_that_fail_are_an_error(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
     result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list, meanings=list)
     monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: result)
-    monkeypatch.setattr(sweep, "write", lambda _: None)
+    monkeypatch.setattr(runs, "write_sweep", lambda _: None)
     assert "1 of 0 points failed" in topicscope("sweep", grid, "--engine", "serial", code=1).stderr
 
 

@@ -52,11 +52,11 @@ class TheoryGroup(typer.core.TyperGroup):
 
 def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import reproduce, results, runs, sweep, text
+    from topicscope.cli import reproduce, results, runs, text
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
-        "The sandbox": {"train": runs.train, "sweep": sweep.command},
+        "The sandbox": {"train": runs.train, "sweep": runs.sweep},
         "Your models and text": {
             "topics": text.topics,
             "probe": text.probe,
@@ -144,10 +144,9 @@ def command_of(arguments: list[str]) -> str:
     """The command that is named before any option: 'topicscope theory theorem2'."""
     path, group = ["topicscope"], typer.main.get_command(application())
     for word in arguments:
-        commands = getattr(group, "commands", {})
-        if word not in commands:
+        if (command := getattr(group, "commands", {}).get(word)) is None:
             break
-        path, group = [*path, word], commands[word]
+        path, group = [*path, word], command
     return " ".join(path)
 
 

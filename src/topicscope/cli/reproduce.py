@@ -16,16 +16,12 @@ from topicscope.ground import MOST, progress_shown
 COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
 
 
-def matching_ids(incomplete: str) -> list[str]:
-    return [name for name in paper.EXPERIMENTS if name.startswith(incomplete)]
-
-
 def reproduce(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
             help="What to reproduce, for example figure2 theorem2 (default: everything).",
-            autocompletion=matching_ids,
+            autocompletion=lambda incomplete: [name for name in paper.EXPERIMENTS if name.startswith(incomplete)],
         ),
     ] = None,
     scale: Annotated[

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from topicscope import exporting, pretraining
-from topicscope.cli import consoles, reproduce, sweep
+from topicscope.cli import consoles, reproduce, runs
 from topicscope.cli.options import OUTPUT, AsJson, UsageError, misuse, option
 from topicscope.ground import (
     InputError,
@@ -88,7 +88,7 @@ def report(
     """
     result = read(folder)
     if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
-        sweep.write(result)
+        runs.write_sweep(result)
         written = [folder / "report.html"]
     else:
         written = consoles.draw_result(result, folder)
@@ -223,5 +223,4 @@ def bench(
     if part in ("all", "pretraining"):
         require(pretraining.LIBRARIES, "pretraining")
     sys.path.insert(0, str(CHECKOUT))
-    measured: int = importlib.import_module("tools.bench").run(device, part, quick=quick, as_json=as_json)
-    return measured
+    return int(importlib.import_module("tools.bench").run(device, part, quick=quick, as_json=as_json))
