@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from tests.calling import TINY, topicscope
-from tests.cli.test_consoles import cells
+from tests.cli.test_shell import cells
 from tests.paper import samples
 from topicscope import __version__, language, pages, pretraining, sweeps, training
-from topicscope.cli import consoles, main as entry, runs, theory
+from topicscope.cli import main as entry, runs, shell, theory
 from topicscope.exporting import TARGETS
 from topicscope.ground import InputError
 from topicscope.paper import EXPERIMENTS, Context
@@ -144,7 +144,7 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     drawn: list[Path] = []
-    monkeypatch.setattr(consoles, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
+    monkeypatch.setattr(shell, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
     serial = ["figure6", "--engine", "serial", "--json"]
     said = topicscope("reproduce", *serial)
     assert re.fullmatch(r"figure6: reproduced \(\d+ s\)\n", said.stderr)
@@ -162,7 +162,7 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
 
 
 def test_verdicts_are_printed(measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consoles, "draw_result", lambda *_: None)
+    monkeypatch.setattr(shell, "draw_result", lambda *_: None)
     shown = topicscope("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).stdout
     lines = [line.split() for line in shown.splitlines()]
     assert lines[0] == ["id", "verdict", "number", "paper", "ours"]
@@ -324,7 +324,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         given.append((tables, out, as_json))
         return 0
 
-    monkeypatch.setattr(consoles, "finish", finish)
+    monkeypatch.setattr(shell, "finish", finish)
     return given
 
 

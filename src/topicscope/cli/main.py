@@ -10,7 +10,7 @@ from typing import Any
 import typer
 import typer.core
 
-from topicscope.cli.options import UsageError, misuse
+from topicscope.cli.shell import UsageError, misuse
 from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
@@ -134,7 +134,6 @@ def main() -> None:
 
 
 def with_help(message: str, error: typer.BadParameter) -> str:
-    """The message, and the command whose help to read."""
     command = error.ctx.command_path if error.ctx else command_of(sys.argv[1:])
     see = f"see {command} --help)"
     return f"{message[:-1]}; {see}" if message.endswith(")") else f"{message} ({see}"

@@ -9,8 +9,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from topicscope import laws, pages, paper
-from topicscope.cli import consoles
-from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
+from topicscope.cli import shell
+from topicscope.cli.shell import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
@@ -71,22 +71,22 @@ def reproduce(
         reproduction = paper.reproduce(
             experiments, context, folder, opened, progress, print_outcome, page.renew, yes=yes
         )
-    consoles.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
+    shell.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
     payload = reproduction.as_dict()
     for entry in payload["results"]:  # results.json has no times: it is the same for the same scale and seed
         entry["seconds"] = reproduction.seconds.get(entry["id"])
     printed = [*outcome_table(reproduction), *reproduction.summary(), f"page: {folder / 'report.html'}"]
     lost = reproduction.regressions()
-    code = consoles.emit(payload, printed, as_json=as_json, failed=bool(lost))
+    code = shell.emit(payload, printed, as_json=as_json, failed=bool(lost))
     if lost:
         said = f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}"
-        typer.echo(consoles.coloured(said, "red"), err=True)
+        typer.echo(shell.coloured(said, "red"), err=True)
     return code
 
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    words = consoles.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
+    words = shell.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
 
 
@@ -103,13 +103,13 @@ class Page:
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
         intro = "\n\n".join([so_far, *reproduction.intro()])
         sections = reproduction.sections()
-        pages.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        pages.write_report(self.folder, shell.title_of(reproduction, self.folder), intro, sections, self.drawn)
         self.drawn |= {section.title for section in sections}
 
 
-def outcome_table(reproduction: "paper.Reproduction") -> Iterator[consoles.Printed]:
+def outcome_table(reproduction: "paper.Reproduction") -> Iterator[shell.Printed]:
     """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
-    wide, ids = consoles.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
+    wide, ids = shell.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
     table = Table(
         Column("id", min_width=ids),
         *(Column(name, no_wrap=wide, overflow="fold") for name in ("verdict", "number", "paper", "ours")),
@@ -145,12 +145,12 @@ def list_(
     Example: [bold]topicscope list laws[/bold]
     """
     if what == "laws":  # the table decides where a prediction is drawn or printed
-        return consoles.emit([law.as_dict() for law in laws.TABLE], [law_table()], as_json=as_json)
+        return shell.emit([law.as_dict() for law in laws.TABLE], [law_table()], as_json=as_json)
     found = paper.EXPERIMENTS.values()
     payload = [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in found]
     rows = ([e.id, e.claim, str(e.seconds)] for e in found)
-    table = consoles.table(["id", Column("claim", ratio=1), "about (s)"], rows)
-    return consoles.emit(payload, [table], as_json=as_json)
+    table = shell.table(["id", Column("claim", ratio=1), "about (s)"], rows)
+    return shell.emit(payload, [table], as_json=as_json)
 
 
 def law_table() -> Table:
@@ -161,7 +161,7 @@ def law_table() -> Table:
         Column("error", ratio=1),
         "derived in (docs)",
     ]
-    table = consoles.table(headings, [])
+    table = shell.table(headings, [])
     for law in laws.TABLE:
         text = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
         table.add_row(law.name, text, law.status, law.error, law.derived, end_section=True)

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from topicscope import exporting, pretraining
-from topicscope.cli import consoles, reproduce, runs
-from topicscope.cli.options import OUTPUT, AsJson, UsageError, misuse, option
+from topicscope.cli import reproduce, runs, shell
+from topicscope.cli.shell import OUTPUT, AsJson, UsageError, misuse, option
 from topicscope.ground import (
     InputError,
     check_out,
@@ -42,7 +42,7 @@ def show(
         result = read(folder)
         results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
     entries = [entry(folder, result) for folder, result in results] if as_json else []
-    return consoles.emit(entries, shown_beside(results), as_json=as_json)
+    return shell.emit(entries, shown_beside(results), as_json=as_json)
 
 
 def entry(folder: Path, result: Any) -> dict[str, object]:
@@ -57,8 +57,7 @@ def entry(folder: Path, result: Any) -> dict[str, object]:
     }
 
 
-def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[consoles.Printed]:
-    """All runs side by side, then what each result says."""
+def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[shell.Printed]:
     runs = [(str(folder), result) for folder, result in results if hasattr(result, "facts")]
     settings = [flat(run.config.as_dict()) for _, run in runs]
     names = dict.fromkeys(chain.from_iterable(settings))
@@ -68,14 +67,14 @@ def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[consoles.Printed]:
             {name: one.get(name) for name in differing} | run.facts()
             for one, (_, run) in zip(settings, runs, strict=True)
         ]
-        yield consoles.side_by_side("", [folder for folder, _ in runs], facts, marked=len(differing))
+        yield shell.side_by_side("", [folder for folder, _ in runs], facts, marked=len(differing))
     for folder, result in results:
         if len(results) > 1:
             yield f"{folder} ({result.kind}):"
         if result.kind == "reproduce":
             yield from reproduce.outcome_table(result)
         elif not hasattr(result, "facts"):
-            yield from consoles.section_tables(result.sections())[:1]
+            yield from shell.section_tables(result.sections())[:1]
         yield from result.summary()
 
 
@@ -87,12 +86,9 @@ def report(
     Example: [bold]topicscope report runs/demo[/bold]
     """
     result = read(folder)
-    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
-        runs.write_sweep(result)
-        written = [folder / "report.html"]
-    else:
-        written = consoles.draw_result(result, folder)
-    consoles.print_all(f"written: {path}" for path in written)
+    # the page of a sweep is one of its own: a map of any measure over any axes
+    written = runs.write_sweep(result) if result.kind == "sweep" else shell.draw_result(result, folder)
+    shell.print_all(f"written: {path}" for path in written)
     return 0
 
 
@@ -119,7 +115,7 @@ def export(
     """
     with progress_shown() as progress:
         exported = exporting.export(folder, to, out, model=model, force=force, progress=progress)
-    return consoles.emit(exported.as_dict(), exported.summary(), as_json=as_json)
+    return shell.emit(exported.as_dict(), exported.summary(), as_json=as_json)
 
 
 CHECKOUT = Path(__file__).parents[3]  # of the repository, where topicscope is not installed from a wheel
@@ -168,11 +164,9 @@ def explore(
         )
 
     def ready(url: str, bound: int) -> None:
-        if as_json:
-            consoles.print_json({"url": url, "port": bound, "workspace": str(place.home)})
-            sys.stdout.flush()
-        else:
-            typer.echo(f"The explorer is at {url}\nCtrl-C stops the explorer; its runs continue.")
+        told = [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."]
+        shell.emit({"url": url, "port": bound, "workspace": str(place.home)}, told, as_json=as_json)
+        sys.stdout.flush()
         if open_:
             webbrowser.open(url)
 
@@ -193,7 +187,7 @@ def answer(name: str, options: Mapping[str, str]) -> object:
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
     try:
-        return consoles.answered(partial(group.main, [name, *arguments, "--json"], standalone_mode=False))
+        return shell.answered(partial(group.main, [name, *arguments, "--json"], standalone_mode=False))
     except UsageError as error:
         raise InputError(misuse(error)) from None
 

@@ -12,8 +12,8 @@ import typer
 from rich.table import Table
 
 from topicscope import pages, pretraining, sweeps, training
-from topicscope.cli import consoles
-from topicscope.cli.options import (
+from topicscope.cli import shell
+from topicscope.cli.shell import (
     OUTPUT,
     WORLD,
     AddressOption,
@@ -99,14 +99,14 @@ def run_configs(
 def emit_runs(
     runs: "training.Run | training.Runs | pretraining.PretrainRun | pretraining.PretrainRuns",
     payloads: Sequence[object],
-    printed: Iterable[consoles.Printed],
+    printed: Iterable[shell.Printed],
     *,
     as_json: bool,
 ) -> int:
     """The result of `train` or `pretrain`, one run or several. Runs that diverged are reported on stderr."""
     diverged = [run for run in (runs if isinstance(runs, list) else [runs]) if run.status == "diverged"]
     payload = payloads if isinstance(runs, list) else payloads[0]
-    code = consoles.emit(payload, printed, as_json=as_json, failed=bool(diverged))
+    code = shell.emit(payload, printed, as_json=as_json, failed=bool(diverged))
     for run in diverged:
         typer.echo(f"topicscope: {run.summary()[0]}", err=True)
     return code
@@ -207,7 +207,7 @@ def train(
 
 def sentences(
     result: "training.Run | training.Runs", several: "list[training.Run]", out: Path | None, notes: Iterable[str]
-) -> Iterator[consoles.Printed]:
+) -> Iterator[shell.Printed]:
     yield runs_table(several)
     yield from notes
     yield from (sentence for sentence in result.summary() if "diverged" not in sentence)
@@ -219,16 +219,16 @@ def runs_table(runs: "list[training.Run]") -> Table:
     """A few runs side by side; of many one row each, with mean and spread below."""
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:
-        return consoles.side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
+        return shell.side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
     columns = [name for name in COLUMNS if any(name in one for one in facts)]
     rows = [
-        [str(run.config.seed), *(consoles.cell(one.get(name)) for name in columns)]
+        [str(run.config.seed), *(shell.cell(one.get(name)) for name in columns)]
         for run, one in zip(runs, facts, strict=True)
     ]
     for name, statistic in (("mean", statistics.fmean), ("sd", statistics.stdev)):
         numbers = [[v for one in facts if isinstance(v := one.get(column), float)] for column in columns]
-        rows.append([name, *(consoles.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
-    return consoles.table(["seed", *columns], rows, "topicscope train")
+        rows.append([name, *(shell.cell(statistic(n)) if len(n) > 1 else "" for n in numbers)])
+    return shell.table(["seed", *columns], rows, "topicscope train")
 
 
 def pretrain(
@@ -328,7 +328,7 @@ def pretrain(
             pages.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
         probe = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
         last = f"page: {out / 'report.html'}; {probe}"
-    printed: list[consoles.Printed] = [*consoles.section_tables(sections), *result.summary(), last]
+    printed: list[shell.Printed] = [*shell.section_tables(sections), *result.summary(), last]
     return emit_runs(result, [run.results.as_dict() for run in several], printed, as_json=as_json)
 
 
@@ -405,13 +405,13 @@ def sweep(
             f"{folder}; to continue: {folders.command()}"
         ) from None
     failed = result.counts["failed"]
-    printed: list[consoles.Printed] = [
-        *consoles.section_tables(result.sections()),
+    printed: list[shell.Printed] = [
+        *shell.section_tables(result.sections()),
         *(*result.meanings(), *result.summary()),
         f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}",
     ]
     payload = {"folder": str(folder), "counts": result.counts, "rows": result.rows}
-    code = consoles.emit(payload, printed, as_json=as_json, failed=failed > 0)
+    code = shell.emit(payload, printed, as_json=as_json, failed=failed > 0)
     if failed:
         typer.echo(f"topicscope: {failed} of {len(result.rows)} points failed", err=True)
     return code
@@ -446,11 +446,11 @@ def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | Non
     where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
     about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
     printed = [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"]
-    return consoles.emit(payload, printed, as_json=as_json)
+    return shell.emit(payload, printed, as_json=as_json)
 
 
-def write_sweep(result: "sweeps.Sweep") -> None:
-    """points.csv, points.parquet, map.png, map.svg and report.html."""
+def write_sweep(result: "sweeps.Sweep") -> list[Path]:
+    """points.csv, points.parquet, map.png, map.svg and report.html. Returns the page."""
     sections = result.sections()
     intro = "\n\n".join([*result.summary(), *result.meanings(), *(section.command for section in sections)])
     page = result.folder / "report.html"
@@ -460,3 +460,4 @@ def write_sweep(result: "sweeps.Sweep") -> None:
             for figure in section.figures:
                 pages.draw_figure(figure, result.folder)
         pages.write_sweep_page(page, "topicscope sweep", intro, pages.point_map(result), result.curves())
+    return [page]

@@ -10,8 +10,8 @@ from typing import Annotated, Any, TypedDict, TypeVar, Unpack
 import typer
 
 from topicscope import language, pages, training
-from topicscope.cli import consoles
-from topicscope.cli.options import (
+from topicscope.cli import shell
+from topicscope.cli.shell import (
     SETTINGS,
     AddressOption,
     AsJson,
@@ -183,7 +183,7 @@ def topics(*, quick: bool, **values: Unpack[Common]) -> int:
     result = run_on_engine(language.fit_corpus, config_from(language.TopicsConfig, values, usual), values)
     compared = [pages.compared_table(result.compared)] if result.compared else []
     tables = [pages.topic_model_table(result), *compared]
-    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
+    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
@@ -206,7 +206,7 @@ def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common
         *([pages.state_table(result.states)] if result.states else []),
         *([pages.label_table(result.labels)] if result.labels else []),
     ]
-    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
+    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
@@ -240,7 +240,7 @@ def timeline(**values: Unpack[Common]) -> int:
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
-    return consoles.finish(result, values["out"], [pages.moment_table(result)], as_json=values["as_json"])
+    return shell.finish(result, values["out"], [pages.moment_table(result)], as_json=values["as_json"])
 
 
 def words(
@@ -258,4 +258,4 @@ def words(
     settings = language.WordsConfig.of(gather(None, {"model": model, "groups": groups, "embedding": embedding}))
     with progress_shown() as progress:
         result = language.map_words(settings, out, progress=progress)
-    return consoles.finish(result, out, [pages.word_table(result)], as_json=as_json)
+    return shell.finish(result, out, [pages.word_table(result)], as_json=as_json)

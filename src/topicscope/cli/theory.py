@@ -18,9 +18,8 @@ import typer
 from rich.table import Column, Table
 
 from topicscope import pages, training
-from topicscope.cli import consoles
-from topicscope.cli.consoles import Printed
-from topicscope.cli.options import (
+from topicscope.cli import shell
+from topicscope.cli.shell import (
     WORLD,
     AsJson,
     Assignments,
@@ -28,6 +27,7 @@ from topicscope.cli.options import (
     Force,
     KeptWords,
     Out,
+    Printed,
     WorldFrom,
     in_world,
     option,
@@ -99,7 +99,7 @@ def with_setting(run: Callable[..., int], *without: str) -> Callable[..., int]:
         return run(setting=Setting.of(**dict.fromkeys(without, 1) | numbers), **values)
 
     command.__annotations__ |= hints
-    vars(command)["__signature__"] = inspect.Signature(
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         list(chain.from_iterable(sizes if one.name == "setting" else [one] for one in own))
     )
     return command
@@ -124,17 +124,17 @@ def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
             examined = proven.examine(read_matrix(given, kind.given, kind.part))
             payload[examined.name] = examined.numbers
             compared = [f"{given}: {examined.sentence}"]
-        return consoles.emit(payload, chain(theorem_printed(proven), compared), as_json=as_json)
+        return shell.emit(payload, chain(theorem_printed(proven), compared), as_json=as_json)
 
     register(theorem, with_setting(run, "topics_per_document"), "--topics 20 --words-per-topic 5")
 
 
 def theorem_printed(theorem: OptimumTheorem) -> Iterator[Printed]:
     rows = ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
-    yield consoles.table(["entry", "value", "meaning"], rows)
+    yield shell.table(["entry", "value", "meaning"], rows)
     setting = theorem.setting
     if setting.topic_model.vocabulary <= DRAWN:
-        yield consoles.word_map(theorem.matrix(), theorem.picture, [setting.v] * setting.T)
+        yield shell.word_map(theorem.matrix(), theorem.picture, [setting.v] * setting.T)
     yield from theorem.summary()
 
 
@@ -169,7 +169,7 @@ def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None
         proven = theorem(setting)  # refuses a setting for which it is not defined
         stage = second_stage(setting, proven.value_matrix, convention, theorem=theorem)
         printed: list[Printed] = [attention_table(stage), *stage.summary()]
-        return consoles.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
+        return shell.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
 
     example = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
     register(theorem, with_setting(run), example)
@@ -178,7 +178,7 @@ def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None
 def attention_table(stage: SecondStage) -> Table:
     best = stage.optimum
     found = [*(f"{x:.4g}" for x in (best.alpha, best.beta, best.gamma)), f"{best.loss:.6f}"]
-    return consoles.table(
+    return shell.table(
         ["", "alpha (same topic)", "beta (same word)", "gamma (average)", "loss"],
         [["uniform attention", "1", "1", "1", f"{stage.uniform_loss:.6f}"], ["best attention", *found]],
     )
@@ -213,12 +213,12 @@ def landscape(
     )
     heading = "loss: the fuller a cell, the lower; beta grows from 1e-4 to the right, alpha from 1e-4 upwards"
     printed: list[Printed] = [
-        consoles.heat_map(-result.grid.loss[::-1], heading),
+        shell.heat_map(-result.grid.loss[::-1], heading),
         attention_table(result.stage),
         *result.summary(),
         *([] if out is None else [f"written to {out}: landscape.png, .svg, .npz, .csv, results.json"]),
     ]
-    return consoles.emit(result.as_dict(), printed, as_json=as_json)
+    return shell.emit(result.as_dict(), printed, as_json=as_json)
 
 
 def verify(as_json: AsJson = False) -> int:
@@ -231,7 +231,7 @@ def verify(as_json: AsJson = False) -> int:
     failed = [c for c in certificates if c.should_hold and not c.holds]
     payload = {"certificates": [asdict(c) for c in certificates], "failed": len(failed)}
     printed = certificates_printed(certificates, failed)
-    return consoles.emit(payload, printed, as_json=as_json, failed=bool(failed))
+    return shell.emit(payload, printed, as_json=as_json, failed=bool(failed))
 
 
 def certificates_printed(certificates: list[Certificate], failed: list[Certificate]) -> Iterator[Printed]:
@@ -240,7 +240,7 @@ def certificates_printed(certificates: list[Certificate], failed: list[Certifica
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
     headings: list[str | Column] = [Column("claim", ratio=1), "cases", "error", "tolerance", "holds"]
-    yield consoles.table(headings, map(claim_row, claims.values()), "theory verify")
+    yield shell.table(headings, map(claim_row, claims.values()), "theory verify")
     yield "Details: one example per claim; all cases in which a theorem's assumptions are strained or a claim failed"
     shown: set[str] = set()
     for c in certificates:
@@ -349,7 +349,7 @@ def optimum_command(
         payload["matrix"] = best.matrix().tolist()
     written = [] if out is None else [f"W* is written to {out}"]
     printed = chain(optimum_printed(best, numbers), sentences(f"{matrix} is", compared), written)
-    return consoles.emit(payload, printed, as_json=as_json)
+    return shell.emit(payload, printed, as_json=as_json)
 
 
 def compare_run(folder: str, *, as_json: bool) -> int:
@@ -363,7 +363,7 @@ def compare_run(folder: str, *, as_json: bool) -> int:
     payload = numbers | {"distances": compared} | ({"notes": notes} if notes else {})
     told = () if best is None else optimum_printed(best, numbers)
     printed = chain(told, comparison.notes, sentences("The run's value matrix is", compared))
-    return consoles.emit(payload, printed, as_json=as_json)
+    return shell.emit(payload, printed, as_json=as_json)
 
 
 def sentences(subject: str, compared: dict[str, float]) -> list[str]:
@@ -426,12 +426,12 @@ def optimum_printed(best: ValueOptimum, numbers: dict[str, Any]) -> Iterator[Pri
     if "same_topic" in numbers:
         columns = (numbers, numbers["limit"], numbers["theorem2"])
         entries = {name.replace("_", " "): [column[name] for column in columns] for name in ENTRIES}
-        yield consoles.table(
+        yield shell.table(
             ["mean entry" if "entries_are" in numbers else "entry", "W*", "limit of long documents", "Theorem 2"],
             ([name, *("no such pair" if x is None else f"{x:.7g}" for x in row)] for name, row in entries.items()),
         )
     between = {name: f"{distance:.4g}" for name, distance in numbers["distances_between"].items()}
-    yield consoles.table(
+    yield shell.table(
         ["relative distance", "limit of long documents", "Theorem 2 for these topics"],
         [
             ["W*", between["optimum_to_limit"], between["optimum_to_theorem2"]],
@@ -441,7 +441,7 @@ def optimum_printed(best: ValueOptimum, numbers: dict[str, Any]) -> Iterator[Pri
     if best.vocabulary <= DRAWN:
         order = np.append(0, 1 + best.topic_order())
         title = "W*, words ordered by main topic (first row and column: [MASK])"
-        yield consoles.heat_map(best.matrix()[np.ix_(order, order)], title)
+        yield shell.heat_map(best.matrix()[np.ix_(order, order)], title)
     modes = (
         [
             *(mode.name, f"{mode.count:,}", f"{mode.eigenvalue:.6g}"),
@@ -449,7 +449,7 @@ def optimum_printed(best: ValueOptimum, numbers: dict[str, Any]) -> Iterator[Pri
         ]
         for mode in best.modes[:MOST_MODES]
     )
-    yield consoles.table(["mode", "count", "eigenvalue", "half-time", "norm of W* in the mode"], modes)
+    yield shell.table(["mode", "count", "eigenvalue", "half-time", "norm of W* in the mode"], modes)
     yield from best.summary()
 
 
@@ -521,7 +521,7 @@ def dynamics_command(
     written = {} if out is None else {"written": str(draw(found, out))}
     drawn = (f"The predicted norms are drawn in {path}" for path in written.values())
     printed: list[Printed] = [dynamics_table(found), *found.summary(), *drawn]
-    return consoles.emit(found.as_dict() | written, printed, as_json=as_json)
+    return shell.emit(found.as_dict() | written, printed, as_json=as_json)
 
 
 def draw(found: Dynamics, out: Path) -> Path:
@@ -536,7 +536,7 @@ def dynamics_table(found: Dynamics) -> Table:
         [row["stage"], row["quantity"], "not covered" if (x := row["value"]) is None else f"{x:.6g}", row["meaning"]]
         for row in found.table().to_pylist()
     )
-    return consoles.table(["stage", "quantity", "value", "meaning"], rows)
+    return shell.table(["stage", "quantity", "value", "meaning"], rows)
 
 
 register(

@@ -51,7 +51,6 @@ def is_held_out(text: str, share: float) -> bool:
 
 
 def exchange_tokens(mine: list[Tokens]) -> list[list[Tokens]]:
-    """Between the processes that torch.distributed has started."""
     import torch.distributed as distributed
 
     everyone: list[list[Tokens]] = [[]] * distributed.get_world_size()
@@ -129,7 +128,6 @@ class Rows:
         self._documents = islice(self._shuffled(), self.drawn, None)
 
     def _cut(self, tokens: Tokens, most: int) -> tuple[Int[np.ndarray, "n N"], Tokens]:
-        """Up to `most` rows, and the tokens that are left over."""
         count = min(most, len(tokens) // self.room)
         inner, rest = np.split(tokens, [count * self.room])
         around = [np.tile(tokens, (count, 1)) for tokens in (self.before, self.after)]

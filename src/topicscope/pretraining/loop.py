@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,26 +82,19 @@ class Batches:
         self.micro = micro_batch(config, self.device.type, self.processes)
         share = config.batch_size // self.micro // self.processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
-        self._thread = ThreadPoolExecutor(1, initializer=self._on_own_gpu)
-        self._coming: deque[Future[Batch]] = deque()
-
-    def _on_own_gpu(self) -> None:
-        """A thread begins on the first GPU, whichever its process uses."""
-        if self.device.type == "cuda":
-            torch.cuda.set_device(self.device.index or 0)
+        # a thread begins on the first GPU, whichever its process uses
+        own = partial(torch.cuda.set_device, self.device.index or 0) if self.device.type == "cuda" else None
+        self._thread = ThreadPoolExecutor(1, initializer=own)
+        self.coming: deque[Future[Batch]] = deque()
 
     def take(self, step: int) -> Batch:
         """The batch of a step, made by now or made here. Steps are taken in their order."""
-        return self._coming.popleft().result() if self._coming else self.make(step)
+        return self.coming.popleft().result() if self.coming else self.make(step)
 
     def prepare(self, step: int, end: int) -> None:
         """Let the thread make the batches from `step`, which is taken next: some of them, none from `end` on."""
-        for later in range(step + len(self._coming), min(step + AHEAD, end)):
-            self._coming.append(self._thread.submit(self.make, later))
-
-    @property
-    def ahead(self) -> int:
-        return len(self._coming)
+        for later in range(step + len(self.coming), min(step + AHEAD, end)):
+            self.coming.append(self._thread.submit(self.make, later))
 
     def close(self) -> None:
         """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
@@ -192,8 +186,15 @@ class Loop:
         self.fingerprint = fingerprint(config.as_dict())
         self.rank, self.processes = accelerator.process_index, accelerator.num_processes
         self.device = accelerator.device
-        shared = {"rank": self.rank, "processes": self.processes}
-        self.rows = Rows(corpus, tokenizer, config.length, config.seed, held_out=config.held_out.share, **shared)
+        self.rows = Rows(
+            corpus,
+            tokenizer,
+            config.length,
+            config.seed,
+            held_out=config.held_out.share,
+            rank=self.rank,
+            processes=self.processes,
+        )
         self.batches = Batches(config, self.rows, tokenizer, accelerator)
         self.model = build_model(config, tokenizer).to(self.device).train()
         self.parameters = list(self.model.parameters())
@@ -352,7 +353,7 @@ class Loop:
 
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there. Only at a step of `checkpoint_every`: no batch is read beyond those."""
-        assert not self.batches.ahead, "batches of later steps are being read: they do not belong to this checkpoint"
+        assert not self.batches.coming, "batches of later steps are being read: they do not belong to this checkpoint"
         if self.metrics is not None:
             self.metrics.sync()
         note = {

@@ -207,7 +207,6 @@ class Tracker:
         self.rates.append(lr)
 
     def measured(self, loss: Float[Tensor, ""], places: int, gradient_norm: Float[Tensor, ""]) -> None:
-        """The step from the weights that were just recorded."""
         self.losses.append(loss)
         self.places.append(places)
         self.gradient_norms.append(gradient_norm)

@@ -341,9 +341,9 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    others = not configs or not all(isinstance(one, PretrainConfig) for one in configs)
+    fitting = configs and all(isinstance(one, PretrainConfig) for one in configs)
     refuse(
-        (others, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
+        (not fitting, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
         (force and out is None, FORCE_NEEDS_OUT),
         (resume and out is None, RESUME_NEEDS_OUT),
     )
@@ -446,7 +446,6 @@ def _pretrain_one(
 
 
 def corpus_of(config: PretrainConfig) -> Corpus:
-    """The text that a config names; InputError where it, or an optional library that reads it, is not there."""
     corpus = Corpus(config.text.corpus, config.text.text_field, config.text.split)
     corpus.check_libraries()
     return corpus
