@@ -77,11 +77,8 @@ def reproduce(
         entry["seconds"] = reproduction.seconds.get(entry["id"])
     printed = [*outcome_table(reproduction), *reproduction.summary(), f"page: {folder / 'report.html'}"]
     lost = reproduction.regressions()
-    code = shell.emit(payload, printed, as_json=as_json, failed=bool(lost))
-    if lost:
-        said = f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}"
-        typer.echo(shell.coloured(said, "red"), err=True)
-    return code
+    failure = shell.coloured(f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}", "red")
+    return shell.emit(payload, printed, as_json=as_json, failures=[failure] if lost else [])
 
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:

@@ -104,12 +104,10 @@ def emit_runs(
     as_json: bool,
 ) -> int:
     """The result of `train` or `pretrain`, one run or several. Runs that diverged are reported on stderr."""
-    diverged = [run for run in (runs if isinstance(runs, list) else [runs]) if run.status == "diverged"]
+    several = runs if isinstance(runs, list) else [runs]
+    diverged = [f"topicscope: {run.summary()[0]}" for run in several if run.status == "diverged"]
     payload = payloads if isinstance(runs, list) else payloads[0]
-    code = shell.emit(payload, printed, as_json=as_json, failed=bool(diverged))
-    for run in diverged:
-        typer.echo(f"topicscope: {run.summary()[0]}", err=True)
-    return code
+    return shell.emit(payload, printed, as_json=as_json, failures=diverged)
 
 
 def train(
@@ -411,10 +409,8 @@ def sweep(
         f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}",
     ]
     payload = {"folder": str(folder), "counts": result.counts, "rows": result.rows}
-    code = shell.emit(payload, printed, as_json=as_json, failed=failed > 0)
-    if failed:
-        typer.echo(f"topicscope: {failed} of {len(result.rows)} points failed", err=True)
-    return code
+    failures = [f"topicscope: {failed} of {len(result.rows)} points failed"] if failed else []
+    return shell.emit(payload, printed, as_json=as_json, failures=failures)
 
 
 def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
@@ -441,8 +437,8 @@ def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | Non
         "side_by_side": side_by_side,
         "bytes": disk,
     }
-    processes = f"{side_by_side:,} process{'es' * (side_by_side > 1)}"
-    packs = f"{cost.packs:,} pack{'s' * (cost.packs != 1)} (points that run together)"
+    processes = f"{side_by_side:,} {'process' if side_by_side == 1 else 'processes'}"
+    packs = f"{cost.packs:,} {'pack' if cost.packs == 1 else 'packs'} (points that run together)"
     where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
     about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
     printed = [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"]

@@ -158,13 +158,15 @@ def coloured(text: str, colour: str) -> str:
     return text if os.environ.get("NO_COLOR") else typer.style(text, fg=colour)
 
 
-def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failed: bool = False) -> int:
-    """Print JSON for programs, or what people read. Returns the exit code."""
+def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failures: Collection[str] = ()) -> int:
+    """Print JSON for programs, or what people read; and on stderr what failed. Returns the exit code."""
     if as_json:
         print_json(payload)
     else:
         print_all(printed)
-    return int(failed)
+    for line in failures:
+        typer.echo(line, err=True)
+    return 1 if failures else 0
 
 
 def print_all(printed: Iterable[Printed]) -> None:

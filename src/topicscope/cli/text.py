@@ -57,10 +57,6 @@ def setting(kind: Any, text: str, panel: str, default: str | None = None, *names
     return Annotated[kind | None, option(text, panel, *names, show_default=default or True, **more)]
 
 
-def both_ways(ways: str | None) -> str | list[str] | None:
-    return ["one", "many"] if ways == "both" else ways
-
-
 OPTIONS: dict[str, object] = {
     "corpus": setting(list[str], "Files, patterns, folders or hf:NAME/CONFIG:SPLIT; may be repeated.", TEXT),
     "tokenizer": setting(str, "Model whose tokenizer is used: folder or hub id.", TEXT),
@@ -98,7 +94,13 @@ OPTIONS: dict[str, object] = {
         "--threshold",
     ),
     "threshold": setting(float, "theta: words of a topic as a share of the vocabulary.", MEASURES, "0.002"),
-    "topics_per_word": setting(str, "one (Table 1), many (Table 5) or both.", MEASURES, "one", callback=both_ways),
+    "topics_per_word": setting(
+        str,
+        "one (Table 1), many (Table 5) or both.",
+        MEASURES,
+        "one",
+        callback=lambda ways: ["one", "many"] if ways == "both" else ways,
+    ),
     "windows": setting(int, "Pieces, each as long as the model's input, taken from each document.", MEASURES, "2"),
     "embedding": Embedding,
     "bootstrap": setting(int, "Bootstrap resamples for the intervals.", MEASURES, "1000"),
