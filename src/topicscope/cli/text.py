@@ -95,10 +95,7 @@ OPTIONS: dict[str, object] = {
     ),
     "threshold": setting(float, "theta: words of a topic as a share of the vocabulary.", MEASURES, "0.002"),
     "topics_per_word": setting(
-        str,
-        "one (Table 1), many (Table 5) or both.",
-        MEASURES,
-        "one",
+        *(str, "one (Table 1), many (Table 5) or both.", MEASURES, "one"),
         callback=lambda ways: ["one", "many"] if ways == "both" else ways,
     ),
     "windows": setting(int, "Pieces, each as long as the model's input, taken from each document.", MEASURES, "2"),
