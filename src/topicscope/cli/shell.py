@@ -160,10 +160,13 @@ def coloured(text: str, colour: str) -> str:
 
 def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failures: Collection[str] = ()) -> int:
     """Print JSON for programs, or what people read; and on stderr what failed. Returns the exit code."""
-    if as_json:
-        print_json(payload)
-    else:
+    taken = _taken.get()
+    if not as_json:
         print_all(printed)
+    elif taken is None:
+        print(json.dumps(payload, allow_nan=False))
+    else:  # a caller in this process wants it (`answered`)
+        taken.append(payload)
     for line in failures:
         typer.echo(line, err=True)
     return 1 if failures else 0
@@ -175,15 +178,6 @@ def print_all(printed: Iterable[Printed]) -> None:
             results().print(shown(one), soft_wrap=True)
         else:
             results().print(one)
-
-
-def print_json(value: object) -> None:
-    """The result for a program, or for a caller in this process (`answered`)."""
-    taken = _taken.get()
-    if taken is None:
-        print(json.dumps(value, allow_nan=False))
-    else:
-        taken.append(value)
 
 
 def answered(run: Callable[[], object]) -> object:
