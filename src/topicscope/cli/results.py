@@ -101,7 +101,7 @@ def export(
             "pretrain or probe, with a model card.",
             OUTPUT,
             metavar="<tensorboard|parquet|hf>",
-            autocompletion=lambda: list(exporting.TARGETS),
+            autocompletion=lambda incomplete: [name for name in exporting.TARGETS if name.startswith(incomplete)],
         ),
     ],
     out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
