@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from tests.calling import TINY, topicscope
-from tests.cli.test_consoles import cells
+from tests.cli.test_shell import cells
 from tests.paper import samples
 from topicscope import __version__, language, pages, pretraining, sweeps, training
-from topicscope.cli import consoles, main as entry, sweep, theory
+from topicscope.cli import main as entry, runs, shell, theory
 from topicscope.exporting import TARGETS
 from topicscope.ground import InputError
 from topicscope.paper import EXPERIMENTS, Context
@@ -144,7 +144,7 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     drawn: list[Path] = []
-    monkeypatch.setattr(consoles, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
+    monkeypatch.setattr(shell, "draw_result", lambda _, folder, _drawn: drawn.append(folder))
     serial = ["figure6", "--engine", "serial", "--json"]
     said = topicscope("reproduce", *serial)
     assert re.fullmatch(r"figure6: reproduced \(\d+ s\)\n", said.stderr)
@@ -162,7 +162,7 @@ def test_reproduce_takes_the_folder_of_its_scale_and_seed(
 
 
 def test_verdicts_are_printed(measured: list[Context], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consoles, "draw_result", lambda *_: None)
+    monkeypatch.setattr(shell, "draw_result", lambda *_: None)
     shown = topicscope("reproduce", "figure6", "table1", "--engine", "serial", "--out", str(tmp_path / "out")).stdout
     lines = [line.split() for line in shown.splitlines()]
     assert lines[0] == ["id", "verdict", "number", "paper", "ours"]
@@ -286,10 +286,10 @@ def test_a_sweep_goes_on_unless_it_is_told_not_to(grid: str, monkeypatch: pytest
 
 
 def test_points_that_fail_are_an_error(grid: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list)
+    result = SimpleNamespace(counts={"done": 5, "failed": 1}, rows=[], sections=list, summary=list, meanings=list)
     monkeypatch.setattr(sweeps, "sweep", lambda *_, **__: result)
-    monkeypatch.setattr(sweep, "write", lambda _: None)
-    topicscope("sweep", grid, "--engine", "serial", code=1)
+    monkeypatch.setattr(runs, "write_sweep", lambda _: None)
+    assert "1 of 0 points failed" in topicscope("sweep", grid, "--engine", "serial", code=1).stderr
 
 
 @pytest.fixture
@@ -324,7 +324,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         given.append((tables, out, as_json))
         return 0
 
-    monkeypatch.setattr(consoles, "finish", finish)
+    monkeypatch.setattr(shell, "finish", finish)
     return given
 
 
@@ -454,7 +454,7 @@ def test_a_run_goes_on_elsewhere_and_only_one_process_speaks(monkeypatch: pytest
     (configs, _), more = asked.pop()
     assert (configs, more["resume"], more["device"]) == ("stored", True, "cpu")
     monkeypatch.setattr(pretraining, "is_main", lambda: False)
-    monkeypatch.setattr("topicscope.cli.pretrain.progress_shown", lambda: nullcontext("shown"))
+    monkeypatch.setattr("topicscope.cli.runs.progress_shown", lambda: nullcontext("shown"))
     quiet = topicscope("pretrain", "--corpus", "c.txt")
     assert (quiet.stdout, quiet.stderr) == ("", "")
     assert asked.pop()[1]["progress"] != "shown"
@@ -534,4 +534,5 @@ def test_the_landscape_is_drawn_with_the_lowest_loss_full(tmp_path: Path) -> Non
 
 def test_export_offers_every_target() -> None:
     refused = topicscope("export", "run", "--to", "nothing", code=2).stderr
-    assert "is not one of " + ", ".join(map(repr, TARGETS)) in refused
+    assert refused == f"topicscope: no target 'nothing'; known: {', '.join(sorted(TARGETS))}\n"
+    assert f"<{'|'.join(TARGETS)}>" in topicscope("export", "--help").stdout

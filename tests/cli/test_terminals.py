@@ -108,6 +108,7 @@ def test_ids_are_completed(shell: str) -> None:
 def test_commands_and_choices_are_completed() -> None:
     assert completed("bash", "topicscope exp") == ["export", "explore"]  # in the order of the help
     assert completed("bash", "topicscope export runs --to ") == ["tensorboard", "parquet", "hf"]
+    assert completed("fish", "topicscope export runs --to p") == ["parquet"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

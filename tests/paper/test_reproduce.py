@@ -13,7 +13,8 @@ import pytest
 
 from tests.paper import samples
 from topicscope import InputError, read
-from topicscope.cli.reproduce import print_outcome, print_table
+from topicscope.cli import shell
+from topicscope.cli.reproduce import outcome_table, print_outcome
 from topicscope.ground import EngineError, read_about, serial
 from topicscope.ground.files import sealed, unsealed
 from topicscope.pages import Figure, Verdict
@@ -390,7 +391,7 @@ def test_a_time_that_is_not_known_is_a_dash(
     [section] = found.sections()
     assert section.verdict is not None
     assert section.verdict.seconds is None
-    print_table(found)
+    shell.print_all(outcome_table(found))
     print_outcome("figure7", found.outcomes["figure7"], None)
     shown = capsys.readouterr()
     assert "figure7" in shown.out

@@ -20,7 +20,8 @@ from tests.command import TINY, started, topicscope
 from tests.paper import samples
 from tests.paper.conftest import IDS
 from tests.waiting import wait_until
-from topicscope.cli.reproduce import Page, list_, print_table, reproduce as command
+from topicscope.cli import shell
+from topicscope.cli.reproduce import Page, list_, outcome_table, reproduce as command
 from topicscope.ground import InputError, folders
 from topicscope.pages import Figure, Lines, Series
 from topicscope.paper import (
@@ -91,7 +92,7 @@ def test_one_line_per_experiment_in_eighty_columns(
     monkeypatch.setenv("COLUMNS", "80")
     outcomes = {name: samples.judged(name, next(iter(samples.BAD[name].values()))) for name in EXPERIMENTS}
     outcomes["figure6"] = samples.judged("figure6")  # its sizes are not the paper's
-    print_table(Reproduction.of(Context(), outcomes, {}, tmp_path))
+    shell.print_all(outcome_table(Reproduction.of(Context(), outcomes, {}, tmp_path)))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 1 + len(EXPERIMENTS) + 3
     for line, (name, outcome) in zip(lines[1:], outcomes.items(), strict=False):

@@ -229,7 +229,8 @@ def test_unigram_pieces_of_equal_probability_come_by_name() -> None:
     library = MagicMock()
     library.Tokenizer = Pieces
     library.models.Unigram.side_effect = lambda *given: given
-    built, (vocabulary, unknown, _) = data.unigram(library, ["a b\nc", "d"], 9)
+    made: Any = data.unigram(library, ["a b\nc", "d"], 9)
+    built, (vocabulary, unknown, _) = made
     assert built.lines == ["a b", "c", "d"]  # short texts
     assert [name for name, _ in vocabulary] == [*data.SPECIAL.values(), "d", "a", "b", "c"]
     assert vocabulary[unknown][0] == "[UNK]"

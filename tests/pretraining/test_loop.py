@@ -307,7 +307,7 @@ def test_the_next_batches_are_made_while_a_step_runs(every: int | None, ahead: l
     loop.rows.take = noted  # type: ignore[method-assign]
     for _ in range(10):
         loop.advance()
-        found.append(len(loop.batches._coming))
+        found.append(len(loop.batches.coming))
     assert found == ahead
     assert taken == list(range(10))
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.sweeps.samples import BASE, baking
 from topicscope import InputError
-from topicscope.cli.sweep import write
+from topicscope.cli.runs import write_sweep
 from topicscope.ground import flat
 from topicscope.measure import Course, Effect, Matched
 from topicscope.sweeps import KINDS, Point, build_grid, kinds, pack, run as runs, sweep
@@ -84,7 +84,7 @@ def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     assert [row["together"] for row in result.rows] == [3, 3, 3, 1, 3, 3, 3, 1]
     [panel] = result.sections()[0].figures[0].panels
     assert panel.z == [[11.5, 51.5]]  # seeds are averaged
-    write(result)
+    write_sweep(result)
     assert '"curvePanels":{"crumbs":"crumb_"}' in (tmp_path / "sweep" / "report.html").read_text()
     assert runs.estimate(grid, {point.name for point in grid.points}).packs == 4
 

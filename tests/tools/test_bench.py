@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tools.bench.rows import Row
 
-from tests.cli.test_consoles import Capture, cells
+from tests.cli.test_shell import Capture, cells
 from tests.command import topicscope
 from tools import bench
 from topicscope.cli import results

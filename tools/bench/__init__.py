@@ -11,7 +11,7 @@ from tools.bench.pretraining import bench_pretraining
 from tools.bench.rows import Row
 from tools.bench.sandbox import bench_sandbox
 from tools.bench.sweep import bench_sweep
-from topicscope.cli.consoles import results
+from topicscope.cli.shell import results
 
 PARTS = {
     "sandbox": bench_sandbox,

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 import typer.core
 
-from topicscope.cli.options import UsageError, misuse
+from topicscope.cli.shell import UsageError, misuse
 from topicscope.ground import EngineError, InputError, Interrupted, files, one_line, shown
 
 INTERRUPTED = 130
@@ -52,17 +52,17 @@ class TheoryGroup(typer.core.TyperGroup):
 
 def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import pretrain, reproduce, results, sweep, text, train
+    from topicscope.cli import reproduce, results, runs, text
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
         "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
-        "The sandbox": {"train": train.command, "sweep": sweep.command},
+        "The sandbox": {"train": runs.train, "sweep": runs.sweep},
         "Your models and text": {
             "topics": text.topics,
             "probe": text.probe,
             "timeline": text.timeline,
             "words": text.words,
-            "pretrain": pretrain.command,
+            "pretrain": runs.pretrain,
         },
         "Results": {
             "show": results.show,
@@ -134,7 +134,6 @@ def main() -> None:
 
 
 def with_help(message: str, error: typer.BadParameter) -> str:
-    """The message, and the command whose help to read."""
     command = error.ctx.command_path if error.ctx else command_of(sys.argv[1:])
     see = f"see {command} --help)"
     return f"{message[:-1]}; {see}" if message.endswith(")") else f"{message} ({see}"
@@ -144,10 +143,9 @@ def command_of(arguments: list[str]) -> str:
     """The command that is named before any option: 'topicscope theory theorem2'."""
     path, group = ["topicscope"], typer.main.get_command(application())
     for word in arguments:
-        commands = getattr(group, "commands", {})
-        if word not in commands:
+        if (command := getattr(group, "commands", {}).get(word)) is None:
             break
-        path, group = [*path, word], commands[word]
+        path, group = [*path, word], command
     return " ".join(path)
 
 

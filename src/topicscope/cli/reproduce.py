@@ -1,6 +1,6 @@
 """`topicscope reproduce`: figures, tables and theorems with verdicts; `topicscope list`: the experiments."""
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,15 +9,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from topicscope import laws, pages, paper
-from topicscope.cli import consoles
-from topicscope.cli.options import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
+from topicscope.cli import shell
+from topicscope.cli.shell import AddressOption, AsJson, EngineOption, WorkersOption, Yes, chosen_engine, out_option
 from topicscope.ground import MOST, progress_shown
 
 COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
-
-
-def matching_ids(incomplete: str) -> list[str]:
-    return [name for name in paper.EXPERIMENTS if name.startswith(incomplete)]
 
 
 def reproduce(
@@ -25,7 +21,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             help="What to reproduce, for example figure2 theorem2 (default: everything).",
-            autocompletion=matching_ids,
+            autocompletion=lambda incomplete: [name for name in paper.EXPERIMENTS if name.startswith(incomplete)],
         ),
     ] = None,
     scale: Annotated[
@@ -75,26 +71,19 @@ def reproduce(
         reproduction = paper.reproduce(
             experiments, context, folder, opened, progress, print_outcome, page.renew, yes=yes
         )
-    consoles.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
-    if as_json:
-        printed = reproduction.as_dict()
-        for entry in printed["results"]:  # results.json has no times: it is the same for the same scale and seed
-            entry["seconds"] = reproduction.seconds.get(entry["id"])
-        consoles.print_json(printed)
-    else:
-        print_table(reproduction)
-        consoles.print_lines(reproduction.summary())
-        consoles.print_lines([f"page: {folder / 'report.html'}"])
+    shell.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
+    payload = reproduction.as_dict()
+    for entry in payload["results"]:  # results.json has no times: it is the same for the same scale and seed
+        entry["seconds"] = reproduction.seconds.get(entry["id"])
+    printed = [*outcome_table(reproduction), *reproduction.summary(), f"page: {folder / 'report.html'}"]
     lost = reproduction.regressions()
-    if lost:
-        said = f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}"
-        typer.echo(consoles.coloured(said, "red"), err=True)
-    return 1 if lost else 0
+    failure = shell.coloured(f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}", "red")
+    return shell.emit(payload, printed, as_json=as_json, failures=[failure] if lost else [])
 
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
     took = "" if seconds is None else f" ({seconds:.0f} s)"
-    words = consoles.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
+    words = shell.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
     typer.echo(f"{name}: {words}{took}", err=True)
 
 
@@ -111,13 +100,13 @@ class Page:
         so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
         intro = "\n\n".join([so_far, *reproduction.intro()])
         sections = reproduction.sections()
-        pages.write_report(self.folder, consoles.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        pages.write_report(self.folder, shell.title_of(reproduction, self.folder), intro, sections, self.drawn)
         self.drawn |= {section.title for section in sections}
 
 
-def print_table(reproduction: "paper.Reproduction") -> None:
+def outcome_table(reproduction: "paper.Reproduction") -> Iterator[shell.Printed]:
     """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
-    wide, ids = consoles.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
+    wide, ids = shell.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
     table = Table(
         Column("id", min_width=ids),
         *(Column(name, no_wrap=wide, overflow="fold") for name in ("verdict", "number", "paper", "ours")),
@@ -125,20 +114,20 @@ def print_table(reproduction: "paper.Reproduction") -> None:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for name, outcome in reproduction.outcomes.items():
-        sign = "*" if reproduction.sizes(name) else ""
-        number = reproduction.compared(name)
-        verdict = Text(paper.EXPERIMENTS[name].verdict_name(outcome.verdict) + sign, style=COLOURS[outcome.verdict])
-        table.add_row(name, verdict, number.name, number.paper, number.ours)
-    consoles.results().print(table)
-    claims = [paper.EXPERIMENTS[name].claim for name in reproduction.outcomes]
-    lines = [f"Claim: {claims[0]}"] if len(claims) == 1 else []
-    lines += ["'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."]
-    if any(paper.EXPERIMENTS[name].verdict_name(o.verdict) != o.verdict for name, o in reproduction.outcomes.items()):
-        lines.append("'as predicted', 'not as predicted': the claim is this project's, not the paper's")
+    judged = [(paper.EXPERIMENTS[name], outcome.verdict) for name, outcome in reproduction.outcomes.items()]
+    for experiment, verdict in judged:
+        sign = "*" if reproduction.sizes(experiment.id) else ""
+        number = reproduction.compared(experiment.id)
+        shown = Text(experiment.verdict_name(verdict) + sign, style=COLOURS[verdict])
+        table.add_row(experiment.id, shown, number.name, number.paper, number.ours)
+    yield table
+    if len(judged) == 1:
+        yield f"Claim: {judged[0][0].claim}"
+    yield "'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."
+    if any(experiment.verdict_name(verdict) != verdict for experiment, verdict in judged):
+        yield "'as predicted', 'not as predicted': the claim is this project's, not the paper's"
     if any(map(reproduction.sizes, reproduction.outcomes)):
-        lines.append("* the pattern is reproduced, but our number is more than 10% away from the paper's; see below")
-    consoles.print_lines(lines)
+        yield "* the pattern is reproduced, but our number is more than 10% away from the paper's; see below"
 
 
 def list_(
@@ -152,28 +141,25 @@ def list_(
 
     Example: [bold]topicscope list laws[/bold]
     """
-    if what == "laws":
-        return list_laws(as_json)
-    experiments = paper.EXPERIMENTS.values()
-    if as_json:
-        print(json.dumps([{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in experiments]))
-        return 0
-    table = consoles.table("id", Column("claim", ratio=1), "about (s)")
-    for e in experiments:
-        table.add_row(e.id, e.claim, str(e.seconds))
-    consoles.results().print(table)
-    return 0
+    if what == "laws":  # the table decides where a prediction is drawn or printed
+        return shell.emit([law.as_dict() for law in laws.TABLE], [law_table()], as_json=as_json)
+    found = paper.EXPERIMENTS.values()
+    payload = [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in found]
+    rows = ([e.id, e.claim, str(e.seconds)] for e in found)
+    table = shell.table(["id", Column("claim", ratio=1), "about (s)"], rows)
+    return shell.emit(payload, [table], as_json=as_json)
 
 
-def list_laws(as_json: bool) -> int:
-    """The table of laws, which decides where a prediction is drawn or printed."""
-    rows = [law.as_dict() for law in laws.TABLE]
-    if as_json:
-        print(json.dumps(rows))
-        return 0
-    table = consoles.table("law", Column("covers", ratio=2), "status", Column("error", ratio=1), "derived in (docs)")
+def law_table() -> Table:
+    headings: list[str | Column] = [
+        "law",
+        Column("covers", ratio=2),
+        "status",
+        Column("error", ratio=1),
+        "derived in (docs)",
+    ]
+    table = shell.table(headings, [])
     for law in laws.TABLE:
-        covers = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
-        table.add_row(law.name, covers, law.status, law.error, law.derived, end_section=True)
-    consoles.results().print(table)
-    return 0
+        text = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
+        table.add_row(law.name, text, law.status, law.error, law.derived, end_section=True)
+    return table

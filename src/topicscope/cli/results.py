@@ -3,15 +3,17 @@
 import importlib
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from topicscope import exporting, pretraining
-from topicscope.cli import consoles, reproduce, sweep
-from topicscope.cli.options import OUTPUT, AsJson, UsageError, misuse, option
+from topicscope.cli import reproduce, runs, shell
+from topicscope.cli.shell import OUTPUT, AsJson, UsageError, misuse, option
 from topicscope.ground import (
     InputError,
     check_out,
@@ -39,47 +41,41 @@ def show(
     for folder in folders:
         result = read(folder)
         results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
-    if as_json:
-        entries = [
-            {
-                "folder": str(folder),
-                "kind": result.kind,
-                "config": settings_of(folder),
-                "results": {"counts": result.counts, "rows": result.rows}  # as they are now
-                if result.kind == "sweep"
-                else protocol.read_results(folder),
-            }
-            for folder, result in results
-        ]
-        consoles.print_json(entries)
-        return 0
-    runs = [(folder, result) for folder, result in results if hasattr(result, "facts")]
+    entries = [entry(folder, result) for folder, result in results] if as_json else []
+    return shell.emit(entries, shown_beside(results), as_json=as_json)
+
+
+def entry(folder: Path, result: Any) -> dict[str, object]:
+    stored = folder / protocol.CONFIG
+    return {
+        "folder": str(folder),
+        "kind": result.kind,
+        "config": load_settings(stored, own=True) if stored.is_file() else None,
+        "results": {"counts": result.counts, "rows": result.rows}  # as they are now
+        if result.kind == "sweep"
+        else protocol.read_results(folder),
+    }
+
+
+def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[shell.Printed]:
+    runs = [(str(folder), result) for folder, result in results if hasattr(result, "facts")]
+    settings = [flat(run.config.as_dict()) for _, run in runs]
+    names = dict.fromkeys(chain.from_iterable(settings))
+    differing = [name for name in names if any(one.get(name) != settings[0].get(name) for one in settings)]
     if runs:
-        settings = [flat(result.config.as_dict()) for _, result in runs]
-        differing = [
-            name
-            for name in dict.fromkeys(name for one in settings for name in one)
-            if any(one.get(name) != settings[0].get(name) for one in settings)
-        ]
         facts = [
-            {name: one.get(name) for name in differing} | result.facts()
-            for one, (_, result) in zip(settings, runs, strict=True)
+            {name: one.get(name) for name in differing} | run.facts()
+            for one, (_, run) in zip(settings, runs, strict=True)
         ]
-        consoles.print_side_by_side("", [str(folder) for folder, _ in runs], facts, marked=len(differing))
+        yield shell.side_by_side("", [folder for folder, _ in runs], facts, marked=len(differing))
     for folder, result in results:
         if len(results) > 1:
-            consoles.print_lines([f"{folder} ({result.kind}):"])
+            yield f"{folder} ({result.kind}):"
         if result.kind == "reproduce":
-            reproduce.print_table(result)
+            yield from reproduce.outcome_table(result)
         elif not hasattr(result, "facts"):
-            consoles.print_tables([table for section in result.sections() for table in section.tables][:1])
-        consoles.print_lines(result.summary())
-    return 0
-
-
-def settings_of(folder: Path) -> dict[str, Any] | None:
-    path = folder / protocol.CONFIG
-    return load_settings(path, own=True) if path.is_file() else None
+            yield from shell.section_tables(result.sections())[:1]
+        yield from result.summary()
 
 
 def report(
@@ -90,23 +86,22 @@ def report(
     Example: [bold]topicscope report runs/demo[/bold]
     """
     result = read(folder)
-    if result.kind == "sweep":  # its page is one of its own: a map of any measure over any axes
-        sweep.write(result)
-        written = [folder / "report.html"]
-    else:
-        written = consoles.draw_result(result, folder)
-    consoles.print_lines(f"written: {path}" for path in written)
+    # the page of a sweep is one of its own: a map of any measure over any axes
+    written = runs.write_sweep(result) if result.kind == "sweep" else shell.draw_result(result, folder)
+    shell.print_all(f"written: {path}" for path in written)
     return 0
 
 
 def export(
     folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.", metavar="DIR")],
     to: Annotated[
-        Literal["tensorboard", "parquet", "hf"],
+        str,
         option(
             "tensorboard: curves of train, pretrain and sweeps. parquet: the table of any folder. hf: the model of "
             "pretrain or probe, with a model card.",
             OUTPUT,
+            metavar="<tensorboard|parquet|hf>",
+            autocompletion=lambda incomplete: [name for name in exporting.TARGETS if name.startswith(incomplete)],
         ),
     ],
     out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
@@ -120,11 +115,7 @@ def export(
     """
     with progress_shown() as progress:
         exported = exporting.export(folder, to, out, model=model, force=force, progress=progress)
-    if as_json:
-        consoles.print_json(exported.as_dict())
-    else:
-        consoles.print_lines(exported.summary())
-    return 0
+    return shell.emit(exported.as_dict(), exported.summary(), as_json=as_json)
 
 
 CHECKOUT = Path(__file__).parents[3]  # of the repository, where topicscope is not installed from a wheel
@@ -173,11 +164,9 @@ def explore(
         )
 
     def ready(url: str, bound: int) -> None:
-        if as_json:
-            consoles.print_json({"url": url, "port": bound, "workspace": str(place.home)})
-            sys.stdout.flush()
-        else:
-            typer.echo(f"The explorer is at {url}\nCtrl-C stops the explorer; its runs continue.")
+        told = [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."]
+        shell.emit({"url": url, "port": bound, "workspace": str(place.home)}, told, as_json=as_json)
+        sys.stdout.flush()
         if open_:
             webbrowser.open(url)
 
@@ -185,26 +174,22 @@ def explore(
     return 0
 
 
-def answer(name: str, options: Mapping[str, str]) -> Any:
+def answer(name: str, options: Mapping[str, str]) -> object:
     """The JSON of `topicscope theory NAME`, computed in this process."""
     from topicscope.cli import theory
 
     group: Any = typer.main.get_command(theory.app)
-    if name not in group.commands:
-        raise InputError(f"no such command of theory; {nearest(name, list(group.commands))}")
+    refuse((name not in group.commands, f"no such command of theory; {nearest(name, group.commands)}"))
     known = {one.name: one for one in group.commands[name].params if one.name in ASKED}
     arguments = []
     for key, text in options.items():
-        if key not in known:
-            raise InputError(f"{name} has no option {key!r:.80}; expected: {', '.join(known)}")
+        refuse((key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}"))
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
-    with consoles.answered() as answers:
-        try:
-            group.main([name, *arguments, "--json"], standalone_mode=False)
-        except UsageError as error:
-            raise InputError(misuse(error)) from None
-    return answers[0]
+    try:
+        return shell.answered(partial(group.main, [name, *arguments, "--json"], standalone_mode=False))
+    except UsageError as error:
+        raise InputError(misuse(error)) from None
 
 
 def bench(
@@ -232,5 +217,4 @@ def bench(
     if part in ("all", "pretraining"):
         require(pretraining.LIBRARIES, "pretraining")
     sys.path.insert(0, str(CHECKOUT))
-    measured: int = importlib.import_module("tools.bench").run(device, part, quick=quick, as_json=as_json)
-    return measured
+    return int(importlib.import_module("tools.bench").run(device, part, quick=quick, as_json=as_json))

@@ -1,30 +1,31 @@
 """`topicscope topics`, `probe`, `timeline` and `words`: topics of text, and how models hold them."""
 
+import inspect
+from collections.abc import Callable, Mapping
+from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from types import MappingProxyType
+from typing import Annotated, Any, TypedDict, TypeVar, Unpack
 
 import typer
 
 from topicscope import language, pages, training
-from topicscope.cli import consoles
-from topicscope.cli.options import (
+from topicscope.cli import shell
+from topicscope.cli.shell import (
     SETTINGS,
     AddressOption,
-    AnyConfig,
     AsJson,
     Assignments,
     ConfigFile,
     Device,
     EngineOption,
-    Option,
     WorkersOption,
     Yes,
     chosen_engine,
     option,
     out_option,
-    with_options,
 )
-from topicscope.ground import InputError, check_engine, gather, progress_shown
+from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
 
@@ -36,162 +37,140 @@ OutReplaced = Annotated[
     Path | None,
     out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced."),
 ]
-NO_SETTINGS: dict[str, Option] = {
-    "config": (ConfigFile, None),
-    "set_": (Assignments, None),
-    "engine": (EngineOption, "serial"),
-    "address": (AddressOption, None),
-    "workers": (WorkersOption, None),
-    "out": (OutReplaced, None),
-    "yes": (Yes, False),
-    "as_json": (AsJson, False),
-}
-SETTINGS_OF_TEXT: dict[str, Any] = {
-    "corpus": Annotated[
-        list[str] | None,
-        option("Files, patterns, folders or hf:NAME/CONFIG:SPLIT; may be repeated.", TEXT, "--corpus"),
-    ],
-    "tokenizer": Annotated[str | None, option("Model whose tokenizer is used: folder or hub id.", TEXT, "--tokenizer")],
-    "text_field": Annotated[
-        str | None, option("Field of JSON lines, CSV and Parquet that holds the text.", TEXT, show_default="text")
-    ],
-    "split_text": Annotated[
-        str | None,
-        option("What a document of a plain text file is: line, paragraph, file, or auto.", TEXT, show_default="auto"),
-    ],
-    "stop_words": Annotated[
-        str | None, option("english, none, or a file with one word per line.", TEXT, show_default="english")
-    ],
-    "documents": Annotated[int | None, option("Documents to measure attention on, sampled.", TEXT, show_default="250")],
+
+
+class Common(TypedDict):
+    """The options that no setting stands for. A command gets them together with its settings."""
+
+    config: ConfigFile
+    set_: Assignments
+    engine: EngineOption
+    address: AddressOption
+    workers: WorkersOption
+    out: OutReplaced
+    yes: Yes
+    as_json: AsJson
+
+
+def setting(kind: Any, text: str, panel: str, default: str | None = None, *names: str, **more: object) -> object:
+    """An option for a setting; `default` is the config's, as the help shows it."""
+    return Annotated[kind | None, option(text, panel, *names, show_default=default or True, **more)]
+
+
+OPTIONS: dict[str, object] = {
+    "corpus": setting(list[str], "Files, patterns, folders or hf:NAME/CONFIG:SPLIT; may be repeated.", TEXT),
+    "tokenizer": setting(str, "Model whose tokenizer is used: folder or hub id.", TEXT),
+    "text_field": setting(str, "Field of JSON lines, CSV and Parquet that holds the text.", TEXT, "text"),
+    "split_text": setting(
+        str, "What a document of a plain text file is: line, paragraph, file, or auto.", TEXT, "auto"
+    ),
+    "stop_words": setting(str, "english, none, or a file with one word per line.", TEXT, "english"),
+    "documents": setting(int, "Documents to measure attention on, sampled.", TEXT, "250"),
     "quick": Annotated[
         bool,
         option(
             "A first look: fewer topics, documents, sweeps and resamples, unless you set them.", SETTINGS, "--quick"
         ),
     ],
-    "topics": Annotated[int | None, option("Number of topics to fit.", TOPICS, show_default="100")],
-    "topics_from": Annotated[
-        str | None,
-        option("Use given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS),
-    ],
-    "label_field": Annotated[
-        str | None,
-        option("Field of the corpus with one label per document: labels serve as topics, none are fitted.", TOPICS),
-    ],
-    "backend": Annotated[str | None, option("tomotopy, sklearn or gensim.", TOPICS, show_default="tomotopy")],
-    "iterations": Annotated[
-        int | None, option("Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, show_default="120")
-    ],
-    "stability": Annotated[
-        bool | None,
-        option(
-            "Fit a second time, with another seed: for stability and held-out perplexity.",
-            TOPICS,
-            show_default="stability",
-        ),
-    ],
-    "max_documents": Annotated[
-        int | None, option("Documents that topics are fitted to, sampled.", TOPICS, show_default="2500")
-    ],
-    "min_documents": Annotated[
-        int | None, option("Words found in fewer documents are left out.", TOPICS, show_default="5")
-    ],
-    "thresholds": Annotated[
-        list[float] | None,
-        option(
-            "theta: words of a topic as a share of the vocabulary; may be repeated.",
-            MEASURES,
-            "--threshold",
-            show_default="0.0005, 0.001, 0.002",
-        ),
-    ],
-    "threshold": Annotated[
-        float | None, option("theta: words of a topic as a share of the vocabulary.", MEASURES, show_default="0.002")
-    ],
-    "topics_per_word": Annotated[
-        str | None, option("one (Table 1), many (Table 5) or both.", MEASURES, show_default="one")
-    ],
-    "windows": Annotated[
-        int | None,
-        option("Pieces, each as long as the model's input, taken from each document.", MEASURES, show_default="2"),
-    ],
+    "topics": setting(int, "Number of topics to fit.", TOPICS, "100"),
+    "topics_from": setting(
+        str, "Use given topics: a folder of 'topicscope topics', or a CSV or JSON file of words and topics.", TOPICS
+    ),
+    "label_field": setting(
+        str, "Field of the corpus with one label per document: labels serve as topics, none are fitted.", TOPICS
+    ),
+    "backend": setting(str, "tomotopy, sklearn or gensim.", TOPICS, "tomotopy"),
+    "iterations": setting(int, "Gibbs sweeps of the fit (other backends: ten per pass).", TOPICS, "120"),
+    "stability": setting(
+        bool, "Fit a second time, with another seed: for stability and held-out perplexity.", TOPICS, "stability"
+    ),
+    "max_documents": setting(int, "Documents that topics are fitted to, sampled.", TOPICS, "2500"),
+    "min_documents": setting(int, "Words found in fewer documents are left out.", TOPICS, "5"),
+    "thresholds": setting(
+        list[float],
+        "theta: words of a topic as a share of the vocabulary; may be repeated.",
+        MEASURES,
+        "0.0005, 0.001, 0.002",
+        "--threshold",
+    ),
+    "threshold": setting(float, "theta: words of a topic as a share of the vocabulary.", MEASURES, "0.002"),
+    "topics_per_word": setting(
+        *(str, "one (Table 1), many (Table 5) or both.", MEASURES, "one"),
+        callback=lambda ways: ["one", "many"] if ways == "both" else ways,
+    ),
+    "windows": setting(int, "Pieces, each as long as the model's input, taken from each document.", MEASURES, "2"),
     "embedding": Embedding,
-    "bootstrap": Annotated[int | None, option("Bootstrap resamples for the intervals.", MEASURES, show_default="1000")],
-    "shuffles": Annotated[
-        int | None,
-        option(
-            "Shuffles of topics among words (a tenth as many for attention); 0: none.", CONTROLS, show_default="1000"
-        ),
-    ],
-    "matched": Annotated[
-        bool | None, option("Also compare pairs of equal word frequencies.", CONTROLS, show_default="matched")
-    ],
-    "random": Annotated[
-        bool | None,
-        option("Also probe the same architecture with random weights.", CONTROLS, show_default="random"),
-    ],
-    "cooccurrence": Annotated[
-        bool | None,
-        option("Compare with the top co-occurring pairs (Table 2).", CONTROLS, show_default="cooccurrence"),
-    ],
-    "states": Annotated[
-        bool | None, option("Also measure hidden states, layer by layer.", MEASURES, show_default="states")
-    ],
-    "ablation": Annotated[
-        bool | None, option("Also measure the loss without topical heads.", MEASURES, show_default="ablation")
-    ],
-    "show_documents": Annotated[
-        int | None,
-        option(
-            "Documents to show on the page: those of highest and lowest contrast, and random ones; 0: none.",
-            MEASURES,
-            show_default="5",
-        ),
-    ],
-    "seed": Annotated[int | None, option("Seed of every random draw.", SETTINGS, show_default="0")],
+    "bootstrap": setting(int, "Bootstrap resamples for the intervals.", MEASURES, "1000"),
+    "shuffles": setting(
+        int, "Shuffles of topics among words (a tenth as many for attention); 0: none.", CONTROLS, "1000"
+    ),
+    "matched": setting(bool, "Also compare pairs of equal word frequencies.", CONTROLS, "matched"),
+    "random": setting(bool, "Also probe the same architecture with random weights.", CONTROLS, "random"),
+    "cooccurrence": setting(bool, "Compare with the top co-occurring pairs (Table 2).", CONTROLS, "cooccurrence"),
+    "states": setting(bool, "Also measure hidden states, layer by layer.", MEASURES, "states"),
+    "ablation": setting(bool, "Also measure the loss without topical heads.", MEASURES, "ablation"),
+    "show_documents": setting(
+        int,
+        "Documents to show on the page: those of highest and lowest contrast, and random ones; 0: none.",
+        MEASURES,
+        "5",
+    ),
+    "seed": setting(int, "Seed of every random draw.", SETTINGS, "0"),
     "device": Device,
 }
+DEFAULTS = {"quick": False, "engine": "serial", "yes": False, "as_json": False}  # all others: None
 
 
-def options_of(*without: str, **own: Any) -> dict[str, Option]:
-    """All options but some, those of a command's `own` in their place or after them."""
-    hints = {name: hint for name, hint in (SETTINGS_OF_TEXT | own).items() if name not in without}
-    return {name: (hint, False if name == "quick" else None) for name, hint in hints.items()} | NO_SETTINGS
+def with_options(*without: str, **own: object) -> Callable[[Any], Callable[..., int]]:
+    """A function as typer reads it: with all options but some, those of its `own` in their place or after them."""
+    hints = {name: hint for name, hint in (OPTIONS | own).items() if name not in without} | Common.__annotations__
+
+    def declared(run: Any) -> Callable[..., int]:
+        run.__annotations__ = hints
+        run.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
+                for name, hint in hints.items()
+            ]
+        )
+        return run
+
+    return declared
 
 
-def config_from(kind: type[AnyConfig], values: dict[str, Any]) -> AnyConfig:
+TextConfig = TypeVar("TextConfig", "language.TopicsConfig", "language.ProbeConfig", "language.TimelineConfig")
+Made = TypeVar("Made")
+
+
+def config_from(
+    kind: type[TextConfig], values: Common, usual: Mapping[str, object] = MappingProxyType({})
+) -> TextConfig:
+    """The config that options describe; whatever is given wins over the `usual` settings, of --quick."""
     check_engine(values["engine"], workers=values["workers"], address=values["address"])
-    flags = {name: value for name, value in values.items() if name not in (*NO_SETTINGS, "quick") and value != []}
-    usual = getattr(kind, "QUICK", {}) if values.get("quick") else {}  # --quick: whatever is given wins over it
+    flags = {name: value for name, value in values.items() if name not in Common.__annotations__ and value != []}
     return kind.of({**usual, **gather(values["config"], flags, values["set_"] or ())})
 
 
-def run_on_engine(work: Any, settings: Any, values: dict[str, Any]) -> Any:
+def run_on_engine(work: Callable[..., Made], settings: TextConfig, values: Common) -> Made:
     if values["engine"] != "serial":
         language.check_inputs(settings)  # before processes are started; the command itself checks them as well
-    engine = chosen_engine(
-        values["engine"], values["address"], values["workers"], device=getattr(settings, "device", "cpu")
-    )
+    device = getattr(settings, "device", "cpu")
+    engine = chosen_engine(values["engine"], values["address"], values["workers"], device=device)
     with progress_shown() as progress, engine as opened:
         return work(settings, values["out"], engine=opened, progress=progress, yes=values["yes"])
 
 
 @with_options(
-    options_of(
-        *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
-        *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "ablation"),
-        *("show_documents", "device"),
-        corpus=Annotated[
-            list[str] | None,
-            typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, compressed or not), or hf:NAME."),
-        ],
-        topics=Annotated[
-            list[int] | None,
-            option("Number of topics to fit; if repeated, all are fitted and compared.", TOPICS, show_default="100"),
-        ],
-    )
+    *("documents", "topics_from", "label_field", "thresholds", "threshold", "topics_per_word", "windows"),
+    *("embedding", "bootstrap", "shuffles", "matched", "random", "cooccurrence", "states", "ablation"),
+    *("show_documents", "device"),
+    corpus=Annotated[
+        list[str] | None,
+        typer.Argument(help="Files, patterns, folders (.txt .jsonl .csv .parquet, compressed or not), or hf:NAME."),
+    ],
+    topics=setting(list[int], "Number of topics to fit; if repeated, all are fitted and compared.", TOPICS, "100"),
 )
-def topics(**values: Any) -> int:
+def topics(*, quick: bool, **values: Unpack[Common]) -> int:
     """Fit topics (LDA) to a corpus, using the whole words of a model's tokenizer; show them and how good they are.
 
     'topicscope probe --topics-from' reads the folder. With --topics 25 --topics 50 the folder holds the better fit, and
@@ -199,56 +178,46 @@ def topics(**values: Any) -> int:
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
-    result = run_on_engine(language.fit_corpus, config_from(language.TopicsConfig, values), values)
-    tables = [pages.topic_model_table(result)]
-    if result.compared:
-        tables.append(pages.compared_table(result.compared))
-    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
+    usual = language.TopicsConfig.QUICK if quick else {}
+    result = run_on_engine(language.fit_corpus, config_from(language.TopicsConfig, values, usual), values)
+    compared = [pages.compared_table(result.compared)] if result.compared else []
+    tables = [pages.topic_model_table(result), *compared]
+    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
-    options_of(
-        *("tokenizer", "backend", "min_documents", "threshold", "stability"),
-        models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
-        checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
-    )
+    *("tokenizer", "backend", "min_documents", "threshold", "stability"),
+    models=Annotated[list[str] | None, typer.Argument(help="Model folders or hub ids.")],
+    checkpoints=Annotated[list[str] | None, typer.Option("--checkpoints", hidden=True)],
 )
-def probe(checkpoints: list[str] | None, **values: Any) -> int:
+def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common]) -> int:
     """Test if a model encodes topics, in which layers and heads, and if chance, frequency or co-occurrence explains it.
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
-    if checkpoints:
-        raise InputError("probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
-    if values["topics_per_word"] == "both":
-        values["topics_per_word"] = ["one", "many"]
-    result = run_on_engine(language.probe, config_from(language.ProbeConfig, values), values)
-    tables = [pages.verdict_table(result.verdicts), pages.ratio_table(result.rows)]  # the page has all of them
-    if result.heads:
-        tables.append(pages.head_table(result.heads, 5))
-    if result.cooccurrence:
-        tables.append(pages.cooccurrence_table(result.cooccurrence))
-    if result.states:
-        tables.append(pages.state_table(result.states))
-    if result.labels:
-        tables.append(pages.label_table(result.labels))
-    return consoles.finish(result, values["out"], tables, as_json=values["as_json"])
+    refuse((checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES"))
+    usual = language.ProbeConfig.QUICK if quick else {}
+    result = run_on_engine(language.probe, config_from(language.ProbeConfig, values, usual), values)
+    tables = [  # the page has all of them
+        *(pages.verdict_table(result.verdicts), pages.ratio_table(result.rows)),
+        *([pages.head_table(result.heads, 5)] if result.heads else []),
+        *([pages.cooccurrence_table(result.cooccurrence)] if result.cooccurrence else []),
+        *([pages.state_table(result.states)] if result.states else []),
+        *([pages.label_table(result.labels)] if result.labels else []),
+    ]
+    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
 
 
 @with_options(
-    options_of(
-        *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
-        *("ablation", "stability", "quick", "show_documents"),
-        topics_per_word=Annotated[str | None, option("one or many topics per word.", MEASURES, show_default="one")],
-        snapshots=Annotated[
-            list[str] | None,
-            typer.Argument(
-                help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."
-            ),
-        ],
-    )
+    *("tokenizer", "backend", "min_documents", "thresholds", "shuffles", "random", "cooccurrence", "states"),
+    *("ablation", "stability", "quick", "show_documents"),
+    topics_per_word=setting(str, "one or many topics per word.", MEASURES, "one"),
+    snapshots=Annotated[
+        list[str] | None,
+        typer.Argument(help="A folder of 'pretrain' or 'train --snapshots', model folders, or hub ids NAME@step1000."),
+    ],
 )
-def timeline(**values: Any) -> int:
+def timeline(**values: Unpack[Common]) -> int:
     """At which step of training does topic structure appear: in the embeddings, and in the attention?
 
     A run of 'topicscope train --snapshots log' is measured against its true topics, without a corpus.
@@ -270,7 +239,7 @@ def timeline(**values: Any) -> int:
         )
     else:
         result = training.sandbox_timeline(sandbox, values["out"], bootstrap=settings.bootstrap, seed=settings.seed)
-    return consoles.finish(result, values["out"], [pages.moment_table(result)], as_json=values["as_json"])
+    return shell.finish(result, values["out"], [pages.moment_table(result)], as_json=values["as_json"])
 
 
 def words(
@@ -284,11 +253,8 @@ def words(
 
     Example: [bold]topicscope words bert-base-uncased frog toad lizard / mozart beethoven schubert[/bold]
     """
-    groups: list[list[str]] = [[]]
-    for word in words:
-        groups.append([]) if word == "/" else groups[-1].append(word)
-    flags = {"model": model, "groups": [group for group in groups if group], "embedding": embedding}
-    settings = language.WordsConfig.of(gather(None, flags))
+    groups = [list(group) for ends, group in groupby(words, lambda word: word == "/") if not ends]
+    settings = language.WordsConfig.of(gather(None, {"model": model, "groups": groups, "embedding": embedding}))
     with progress_shown() as progress:
         result = language.map_words(settings, out, progress=progress)
-    return consoles.finish(result, out, [pages.word_table(result)], as_json=as_json)
+    return shell.finish(result, out, [pages.word_table(result)], as_json=as_json)

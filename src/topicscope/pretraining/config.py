@@ -9,7 +9,7 @@ Every setting can be given in a YAML file, by `--set` or as a keyword:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -22,7 +22,6 @@ from topicscope.ground import (
     Count,
     Decay,
     Device,
-    InputError,
     Natural,
     PositiveRate,
     Probability,
@@ -36,6 +35,7 @@ from topicscope.ground import (
     log_steps,
     number_only,
     only_for,
+    refuse,
     section,
 )
 from topicscope.measure import ROTATION_SPAN
@@ -84,17 +84,20 @@ class Shape:
 
     @model_validator(mode="after")
     def _check(self) -> Shape:
-        if self.dim % self.heads:
-            raise ValueError(
+        scales = self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]
+        wrong = [len(scale) for scale in scales if isinstance(scale, list) and len(scale) != self.layers]
+        refuse(
+            (
+                self.dim % self.heads,
                 f"model.dim {self.dim} is not divisible by {self.heads} heads; "
-                f"choose {self.heads * max(1, round(self.dim / self.heads))}, or another number of heads"
-            )
-        for scale in self.init_scale.values() if isinstance(self.init_scale, dict) else [self.init_scale]:
-            if isinstance(scale, list) and len(scale) != self.layers:
-                raise ValueError(
-                    f"model.init_scale has {len(scale)} scales for {self.layers} layers; "
-                    "give one per layer, or one for all"
-                )
+                f"choose {self.heads * max(1, round(self.dim / self.heads))}, or another number of heads",
+            ),
+            (
+                wrong,
+                f"model.init_scale has {next(iter(wrong), 0)} scales for {self.layers} layers; "
+                "give one per layer, or one for all",
+            ),
+        )
         return self
 
     def init_scale_of(self, part: Part, layer: int) -> Scale:
@@ -115,10 +118,8 @@ class Masking:
 
     @model_validator(mode="after")
     def _check(self) -> Masking:
-        if self.p_correct + self.p_random > 1:
-            raise ValueError(
-                f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1"
-            )
+        more = f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1"
+        refuse((self.p_correct + self.p_random > 1, more))
         return self
 
 
@@ -212,45 +213,40 @@ class PretrainConfig(Config):
     optimizer: Optimizer = Optimizer()
 
     @classmethod
-    def require(cls, settings: Mapping[str, Any]) -> None:
-        text = settings.get("text") or {}
-        if not (text.get("corpus") if isinstance(text, Mapping) else text):
-            raise InputError("no text is given; corpus (text.corpus in a file) takes files, folders or hf:NAME")
+    def require(cls, settings: Mapping[str, object]) -> None:
+        text = settings.get("text")
+        given = text.get("corpus") if isinstance(text, Mapping) else text
+        refuse((not given, "no text is given; corpus (text.corpus in a file) takes files, folders or hf:NAME"))
 
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:
         batch, micro, warmup = self.batch_size, self.micro_batch, self.optimizer.warmup
         last = max(self.snapshots, default=0) if isinstance(self.snapshots, list) else 0
-        for wrong, message in (
+        refuse(
             (batch % (micro or 1), f"batch_size {batch} is not a multiple of micro_batch {micro}; choose one that is"),
             (last > self.steps, f"snapshots: step {last} is after the last of {self.steps} steps"),
             (warmup > self.steps, f"optimizer.warmup {warmup} is longer than the run of {self.steps} steps"),
             (self.bf16 and self.device == "cpu", "bf16 is for GPUs only; leave it out, or choose device cuda"),
-        ):
-            if wrong:
-                raise ValueError(message)
+        )
         return self
 
     @property
     def snapshot_steps(self) -> list[int]:
-        if isinstance(self.snapshots, list):
-            return sorted(set(self.snapshots))
-        return log_steps(self.steps) if self.snapshots == "log" else []
+        usual = log_steps(self.steps) if self.snapshots == "log" else []
+        return sorted(set(self.snapshots)) if isinstance(self.snapshots, list) else usual
 
 
 VOCABULARY = 50_000  # tokens of a tokenizer that is not read yet
-HELD_ROWS = 4096  # rows that batches are drawn from
+ROWS = 4096  # rows that batches are drawn from
 DOCUMENT = 10_000  # bytes of a document that a tokenizer is trained on
 PASS_SECONDS = 2e-3  # seconds per layer and step, beside its arithmetic
 
 
 def cost_of(configs: Sequence[PretrainConfig]) -> Cost:
-    """What pretraining runs will take, one after another, from their settings alone."""
     return sum(map(cost_of_one, configs), Cost())
 
 
 def settings_that_cost(configs: Sequence[PretrainConfig]) -> str:
-    """The settings that drive the estimate, as a text for error messages."""
     return driving(configs[0], PretrainConfig(text=configs[0].text), cost_of_one)
 
 
@@ -265,7 +261,7 @@ def cost_of_one(config: PretrainConfig) -> Cost:
     history = 4 * ROTATION_SPAN * layers * shape.dim**2
     # the backward pass needs about 18 vectors per token, four of the inner width, and three maps per head
     token = layers * (18 * shape.dim + 4 * inner + 3 * shape.heads * length) + 4 * config.masking.p_mask * vocabulary
-    text = 8 * length * (HELD_ROWS + 2 * batch + 3 * config.held_out.rows)
+    text = 8 * length * (ROWS + 2 * batch + 3 * config.held_out.rows)
     text += 2 * DOCUMENT * min(config.tokenizer.documents, 100_000)
     figures = (steps + 1) * (4 + 4 * layers)
     memory = 4 * 4 * numbers + 4 * max(rows * length * token, numbers) + history + text + 16 * figures

@@ -14,14 +14,19 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import cache
 from itertools import chain, islice
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
 
 from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, silent
 from topicscope.language import Corpus, Tokenizer, encode, load_tokenizer, special_tokens
-from topicscope.pretraining.config import PretrainConfig
+from topicscope.pretraining.config import ROWS, PretrainConfig
+
+if TYPE_CHECKING:
+    import tokenizers
+    from torch.distributed import ProcessGroup
 
 SPECIAL = {
     "pad_token": "[PAD]",
@@ -31,10 +36,11 @@ SPECIAL = {
     "mask_token": "[MASK]",
 }
 ALPHABET = 1000  # most letters of a WordPiece vocabulary; rarer ones are unknown
-DOCUMENTS, ROWS = 1000, 4096  # so many are held in memory to draw from
+DOCUMENTS = 1000  # so many, and ROWS rows of them, are held in memory to draw from
 TOGETHER = 32  # most documents that a process tokenises at once
 
 Tokens = Int[np.ndarray, " n"]  # the tokens of a document
+Trained = tuple["tokenizers.Tokenizer", "tokenizers.models.Model"]  # and the model without the trainer's traces
 Exchange = Callable[[list[Tokens]], list[list[Tokens]]]  # takes what one process has, returns what each has, by rank
 
 
@@ -45,16 +51,15 @@ def is_held_out(text: str, share: float) -> bool:
 
 
 def exchange_tokens(mine: list[Tokens]) -> list[list[Tokens]]:
-    """Between the processes that torch.distributed has started."""
     import torch.distributed as distributed
 
-    everyone: list[Any] = [None] * distributed.get_world_size()
+    everyone: list[list[Tokens]] = [[]] * distributed.get_world_size()
     distributed.all_gather_object(everyone, mine, group=token_group())
     return everyone
 
 
 @cache
-def token_group() -> Any:
+def token_group() -> "ProcessGroup":
     """A group of its own: tokens are exchanged by a thread, while the main one exchanges gradients."""
     import torch.distributed as distributed
 
@@ -96,11 +101,8 @@ class Rows:
             while self.epoch == 0 and (missing := ROWS * self.room - len(self.rest)) > 0:
                 self._read(missing)
             self.store, self.rest = self._cut(self.rest, ROWS)
-        if len(self.store) < count:
-            raise InputError(
-                f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
-                "give more text, or choose a smaller batch"
-            )
+        few = f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
+        refuse((len(self.store) < count, f"{few}give more text, or choose a smaller batch"))
         places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
         rows = self.store[places]
         while (missing := count * self.room - len(self.rest)) > 0:
@@ -126,7 +128,6 @@ class Rows:
         self._documents = islice(self._shuffled(), self.drawn, None)
 
     def _cut(self, tokens: Tokens, most: int) -> tuple[Int[np.ndarray, "n N"], Tokens]:
-        """Up to `most` rows, and the tokens that are left over."""
         count = min(most, len(tokens) // self.room)
         inner, rest = np.split(tokens, [count * self.room])
         around = [np.tile(tokens, (count, 1)) for tokens in (self.before, self.after)]
@@ -154,24 +155,18 @@ class Rows:
         """Process r tokenises texts r, r + processes, ...; all get the tokens of all."""
         share = texts[self.rank :: self.processes]
         mine = encode(self.tokenizer, share) if share else []
-        if self.processes == 1:
-            return mine
-        everyone = self.exchange(mine)
+        everyone = [mine] if self.processes == 1 else self.exchange(mine)
         return [everyone[i % self.processes][i // self.processes] for i in range(len(texts))]
 
     def _shuffled(self) -> Iterator[str]:
         """The documents of this pass: each leaves a store of DOCUMENTS at a random time."""
         rng = generator(self.seed, Stream.CORPUS_ORDER, self.epoch)
-        held: list[str] = []
-        for text in self.corpus:
-            if self.held_out and is_held_out(text, self.held_out):
-                continue
-            if len(held) < DOCUMENTS:
-                held.append(text)
-            else:
-                place = int(rng.integers(DOCUMENTS))
-                yield held[place]
-                held[place] = text
+        texts = (text for text in self.corpus if not (self.held_out and is_held_out(text, self.held_out)))
+        held = list(islice(texts, DOCUMENTS))
+        for text in texts:
+            place = int(rng.integers(DOCUMENTS))
+            yield held[place]
+            held[place] = text
         yield from (held[place] for place in rng.permutation(len(held)))
 
 
@@ -181,16 +176,12 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Prog
     if settings.existing is None:
         progress("training a tokenizer")
         texts = list(islice(corpus, settings.documents))
-        if not texts:
-            read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
-            raise InputError(f"the corpus has no text{read}; give files with text in them")
+        read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
+        refuse((not texts, f"the corpus has no text{read}; give files with text in them"))
         return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
     tokenizer = load_tokenizer(settings.existing)
-    if tokenizer.mask_token_id is None:
-        raise InputError(
-            f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
-            "choose another, or train one"
-        )
+    maskless = f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
+    refuse((tokenizer.mask_token_id is None, f"{maskless}choose another, or train one"))
     tokenizer.model_max_length = config.length
     return tokenizer
 
@@ -222,7 +213,7 @@ def train_tokenizer(texts: list[str], kind: str, vocab_size: int, length: int, *
     )
 
 
-def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+def wordpiece(library: ModuleType, texts: list[str], size: int) -> Trained:
     """Continuing letters ('##a') get their numbers beforehand.
 
     The library would number them in no fixed order, and it breaks ties by number.
@@ -249,7 +240,7 @@ def wordpiece(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
     return built, library.models.WordPiece(built.get_vocab(), unk_token=SPECIAL["unk_token"])
 
 
-def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+def bpe(library: ModuleType, texts: list[str], size: int) -> Trained:
     built, letters = library.Tokenizer(library.models.BPE()), library.pre_tokenizers.ByteLevel.alphabet()
     built.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=True)
     built.decoder = library.decoders.ByteLevel()
@@ -260,7 +251,7 @@ def bpe(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
     return built, built.model
 
 
-def unigram(library: Any, texts: list[str], size: int) -> tuple[Any, Any]:
+def unigram(library: ModuleType, texts: list[str], size: int) -> Trained:
     """Pieces are sorted by probability: the library returns them in no fixed order."""
     built, normalizers = library.Tokenizer(library.models.Unigram()), library.normalizers
     built.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])

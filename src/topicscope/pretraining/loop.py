@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from topicscope.ground import (
-    InputError,
     MetricsFile,
     Progress,
     Stream,
@@ -27,6 +27,7 @@ from topicscope.ground import (
     fingerprint,
     metric_lines,
     read_checkpoint,
+    refuse,
     silent,
     torch_seed,
     write_tensors,
@@ -81,26 +82,19 @@ class Batches:
         self.micro = micro_batch(config, self.device.type, self.processes)
         share = config.batch_size // self.micro // self.processes
         self.mine = range(accelerator.process_index * share, (accelerator.process_index + 1) * share)
-        self._thread = ThreadPoolExecutor(1, initializer=self._on_own_gpu)
-        self._coming: deque[Future[Batch]] = deque()
-
-    def _on_own_gpu(self) -> None:
-        """A thread begins on the first GPU, whichever its process uses."""
-        if self.device.type == "cuda":
-            torch.cuda.set_device(self.device.index or 0)
+        # a thread begins on the first GPU, whichever its process uses
+        own = partial(torch.cuda.set_device, self.device.index or 0) if self.device.type == "cuda" else None
+        self._thread = ThreadPoolExecutor(1, initializer=own)
+        self.coming: deque[Future[Batch]] = deque()
 
     def take(self, step: int) -> Batch:
         """The batch of a step, made by now or made here. Steps are taken in their order."""
-        return self._coming.popleft().result() if self._coming else self.make(step)
+        return self.coming.popleft().result() if self.coming else self.make(step)
 
     def prepare(self, step: int, end: int) -> None:
         """Let the thread make the batches from `step`, which is taken next: some of them, none from `end` on."""
-        for later in range(step + len(self._coming), min(step + AHEAD, end)):
-            self._coming.append(self._thread.submit(self.make, later))
-
-    @property
-    def ahead(self) -> int:
-        return len(self._coming)
+        for later in range(step + len(self.coming), min(step + AHEAD, end)):
+            self.coming.append(self._thread.submit(self.make, later))
 
     def close(self) -> None:
         """Waits for what is being made: what was read is then the same every time. What waits is not begun."""
@@ -137,11 +131,11 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
     if rows is None:
         parts = processes if device != "cpu" else max(2, processes) if config.batch_size % 2 == 0 else 1
         rows = config.batch_size // parts if config.batch_size % parts == 0 else config.batch_size
-    if config.batch_size // rows % processes:
-        raise InputError(
-            f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
-            f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
-        )
+    uneven = (
+        f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
+        f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
+    )
+    refuse((config.batch_size // rows % processes, uneven))
     return rows
 
 
@@ -192,8 +186,15 @@ class Loop:
         self.fingerprint = fingerprint(config.as_dict())
         self.rank, self.processes = accelerator.process_index, accelerator.num_processes
         self.device = accelerator.device
-        shared = {"rank": self.rank, "processes": self.processes}
-        self.rows = Rows(corpus, tokenizer, config.length, config.seed, held_out=config.held_out.share, **shared)
+        self.rows = Rows(
+            corpus,
+            tokenizer,
+            config.length,
+            config.seed,
+            held_out=config.held_out.share,
+            rank=self.rank,
+            processes=self.processes,
+        )
         self.batches = Batches(config, self.rows, tokenizer, accelerator)
         self.model = build_model(config, tokenizer).to(self.device).train()
         self.parameters = list(self.model.parameters())
@@ -352,7 +353,7 @@ class Loop:
 
     def save(self, path: Path) -> None:
         """A checkpoint, whole or not there. Only at a step of `checkpoint_every`: no batch is read beyond those."""
-        assert not self.batches.ahead, "batches of later steps are being read: they do not belong to this checkpoint"
+        assert not self.batches.coming, "batches of later steps are being read: they do not belong to this checkpoint"
         if self.metrics is not None:
             self.metrics.sync()
         note = {
@@ -368,11 +369,8 @@ class Loop:
     def load(self, path: Path) -> str:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
         with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
-            if note.get("text") != self.rows.fingerprint:
-                raise InputError(
-                    f"the text has changed since {path.parent} was stopped; bring back the text that it began with, "
-                    f"or {ADVICE}"
-                )
+            changed = f"the text has changed since {path.parent} was stopped; bring back the text that it began with"
+            refuse((note.get("text") != self.rows.fingerprint, f"{changed}, or {ADVICE}"))
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
             moments: dict[int, dict[str, Tensor]] = {}
             for name in [name for name in tensors if name.startswith("optimizer.")]:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from topicscope.language import LibraryModel, Tokenizer, shifted_right
 from topicscope.measure import ROTATION_SPAN, rotations
 from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.run import FIGURES, PARTS
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
 
 BLOCK = 50  # so many steps are read out together, so that a GPU does not wait at every step
 # the library's names of our sizes
@@ -57,8 +60,8 @@ def build_model(config: PretrainConfig, tokenizer: Tokenizer) -> LibraryModel:
     return model
 
 
-def library_config(shape: Shape, tokenizer: Tokenizer, length: int) -> Any:
-    sizes: dict[str, Any] = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
+def library_config(shape: Shape, tokenizer: Tokenizer, length: int) -> "PretrainedConfig":
+    sizes = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
     names = BART if shape.architecture == "bart" else ENCODER
     settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
     ids = {"pad": tokenizer.pad_token_id, "bos": tokenizer.cls_token_id, "eos": tokenizer.sep_token_id}
@@ -71,6 +74,9 @@ def library_config(shape: Shape, tokenizer: Tokenizer, length: int) -> Any:
     return needed("transformers", "pretraining").AutoConfig.for_model(
         shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings
     )
+
+
+STACKS = ("encoder", "decoder", "cross")
 
 
 @dataclass(frozen=True)
@@ -89,19 +95,17 @@ class AttentionLayer:
 
 def attention_layers(model: LibraryModel) -> list[AttentionLayer]:
     """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
-    layers = []
+    found = []
     for path, module in model.named_modules():
         for names in (PARTS, ("k_proj", "q_proj", "v_proj")):
             if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
-                part = "cross" if "encoder_attn" in path else "decoder" if ".decoder." in path else "encoder"
-                layer = int(re.findall(r"\.(\d+)\.", path)[-1])
-                layers.append((part, layer, [getattr(module, name).weight for name in names]))
-    several = len({part for part, _, _ in layers}) > 1
+                stack = 2 if "encoder_attn" in path else 1 if ".decoder." in path else 0
+                layer, weights = re.findall(r"\.(\d+)\.", path)[-1], [getattr(module, name).weight for name in names]
+                found.append((stack, int(layer), weights))
+    several = any(stack > 0 for stack, _, _ in found)
     return [
-        AttentionLayer(f"{part}_{layer}" if several else str(layer), layer, *weights)
-        for part, layer, weights in sorted(
-            layers, key=lambda entry: (("encoder", "decoder", "cross").index(entry[0]), entry[1])
-        )
+        AttentionLayer(f"{STACKS[stack]}_{layer}" if several else str(layer), layer, *weights)
+        for stack, layer, weights in sorted(found, key=lambda entry: entry[:2])
     ]
 
 
@@ -146,11 +150,12 @@ class MaskedLoss(nn.Module):
         self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
     ) -> Float[Tensor, ""]:
         """A decoder reads the whole text, one place later, and predicts the masked tokens: denoising."""
-        config, inputs = self.model.config, {"input_ids": shown}
+        config = self.model.config
+        inputs: dict[str, Tensor | bool] = {"input_ids": shown}
         if config.is_encoder_decoder:
             text = shown.flatten().index_copy(0, places, targets).view_as(shown)
             inputs["decoder_input_ids"], _ = shifted_right(text, torch.ones_like(text), config)
-            inputs["use_cache"] = False  # type: ignore[assignment]
+            inputs["use_cache"] = False
         rows = self.model.base_model(**inputs).last_hidden_state.flatten(0, 1)[places]
         for name in HEADS.get(config.model_type, ["lm_head"]):
             rows = getattr(self.model, name)(rows)
@@ -180,9 +185,7 @@ class Tracker:
         self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)
         self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
         self.start = 0  # step of the first row held
-        self._clear()
-
-    def _clear(self) -> None:
+        # of each row held; the final weights make no step, and have a rate alone
         self.rates: list[float] = []
         self.losses: list[Float[Tensor, ""]] = []  # sums over this process's share of the masked places
         self.places: list[int] = []  # masked places of the whole step
@@ -204,7 +207,6 @@ class Tracker:
         self.rates.append(lr)
 
     def measured(self, loss: Float[Tensor, ""], places: int, gradient_norm: Float[Tensor, ""]) -> None:
-        """The step from the weights that were just recorded."""
         self.losses.append(loss)
         self.places.append(places)
         self.gradient_norms.append(gradient_norm)
@@ -215,17 +217,18 @@ class Tracker:
 
     def rows(self, added: Callable[[Tensor], Tensor] = lambda shares: shares) -> Float[np.ndarray, "S M"]:
         """The figures of all steps since the last call; `added` adds up the shares of all processes."""
-        count, missing = len(self.layers), torch.full((), math.nan, device=self.table.device)
+        missing = torch.full((), math.nan, device=self.table.device)
+        unmeasured = [missing] * (self.row - len(self.losses))
         held_out = [self.held_out.get(row, missing) for row in range(self.row)]
-        unmeasured = [missing] * (self.row - len(self.losses))  # the final weights make no step
         shares = added(torch.stack([*self.losses, *unmeasured, *held_out])).reshape(2, self.row).cpu()
         shares[0, : len(self.places)] /= torch.tensor(self.places, dtype=shares.dtype)
         gradient_norms = torch.stack([*self.gradient_norms, *unmeasured]).cpu()
         figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # in the order of FIGURES
         table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
-        values = len(FIGURES) + 2 * count
-        lengths = np.concatenate([self.past_norms, table[:, values : values + count]])
-        table[:, values + count :] = rotations(table[:, values + count :], lengths)
-        self.past_norms = lengths[len(lengths) - ROTATION_SPAN :]
-        self._clear()
+        turning = len(self.names) - len(self.layers)  # the first column of rotations; norms of W_V are before it
+        lengths = np.concatenate([self.past_norms, table[:, turning - len(self.layers) : turning]])
+        table[:, turning:] = rotations(table[:, turning:], lengths)
+        self.past_norms = lengths[-ROTATION_SPAN:]
+        for held in (self.rates, self.losses, self.places, self.gradient_norms, self.held_out):
+            held.clear()
         return table

@@ -87,7 +87,7 @@ class PretrainResults:
     vocabulary: int
     layers: dict[str, Stages]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return asdict(self) | {"layers": {name: stages.as_dict() for name, stages in self.layers.items()}}
 
     @classmethod
@@ -139,7 +139,7 @@ class PretrainRun(Result):
             [layer_metrics(self.metrics, name) for name in layer_names(self.metrics)],
         )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "status": self.status,
             "steps": self.results.steps,
@@ -173,20 +173,24 @@ class PretrainRun(Result):
         held_out = "" if results.held_out_loss is None else f", held-out loss {results.held_out_loss:.4f}"
         end = "diverged" if self.status == "diverged" else f"loss {results.loss:.4f}{held_out}"
         steps = f"{results.steps} steps ({results.tokens:,} tokens, a vocabulary of {results.vocabulary})"
-        sentences = [f"Seed {results.seed}: {end} after {steps}.", self.course.sentence]
-        if self.status == "done" and share and results.held_out_loss is None:
-            sentences.append(
-                f"There is no held-out loss: {100 * share:.3g}% of the documents is too little "
-                f"to fill a row of {self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
-            )
-        return [*sentences, *self._unread()]
+        too_little = (
+            f"There is no held-out loss: {100 * share:.3g}% of the documents is too little "
+            f"to fill a row of {self.config.length} tokens. Give more text, or hold out more of it (--held-out)."
+        )
+        missing = self.status == "done" and share and results.held_out_loss is None
+        return [
+            f"Seed {results.seed}: {end} after {steps}.",
+            self.course.sentence,
+            *([too_little] if missing else []),
+            *self._unread(),
+        ]
 
     def _unread(self) -> list[str]:
         try:  # the file is no part of the result, and may be gone
-            text = "" if self.folder is None else str(files.read_json(self.folder / folders.ENVIRONMENT)["text"])
+            text = "" if self.folder is None else files.read_json(self.folder / folders.ENVIRONMENT)["text"]
+            return language.unread(str(text))
         except (InputError, KeyError, TypeError):
             return []
-        return language.unread(text)
 
     def table(self) -> pyarrow.Table:
         import pyarrow
@@ -237,7 +241,7 @@ def stored_metrics(folder: Path) -> Metrics:
     return metrics | {name: np.full(len(metrics.get("step", ())), np.nan) for name in missing}
 
 
-def write_pretrained(folder: Path, *parts: Any) -> None:
+def write_pretrained(folder: Path, *parts: LibraryModel | Tokenizer) -> None:
     """A model, its tokenizer, or both, as the library's `from_pretrained` reads them: whole or not there.
 
     With a file of the digests of all the others, which whoever loads it compares.
@@ -245,8 +249,7 @@ def write_pretrained(folder: Path, *parts: Any) -> None:
     with whole_folder(folder) as temporary, language.quiet():
         for part in parts:
             part.save_pretrained(temporary)
-        digests = {file.name: file_digest(file) for file in sorted(temporary.iterdir())}
-        write_json(temporary / language.SEAL, digests)
+        write_json(temporary / language.SEAL, {file.name: file_digest(file) for file in sorted(temporary.iterdir())})
 
 
 def has_tokenizer(folder: Path) -> bool:
@@ -254,18 +257,15 @@ def has_tokenizer(folder: Path) -> bool:
 
     Before the first checkpoint it is made anew, as everything is: the text may have changed since.
     """
-    if not (folder.parent / CHECKPOINT).exists():
-        return False
-    if not folder.is_dir():
-        raise InputError(f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}")
-    return True
+    begun = (folder.parent / CHECKPOINT).exists()
+    refuse((begun and not folder.is_dir(), f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}"))
+    return begun
 
 
 def stored_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer with which a run began; InputError where it is damaged, or is another one by now."""
     try:
-        if not (folder / language.SEAL).is_file():
-            raise InputError(f"{language.SEAL} is missing")
+        refuse((not (folder / language.SEAL).is_file(), f"{language.SEAL} is missing"))
         return language.load_tokenizer(folder)  # this compares it with its digests
     except InputError as error:
         raise InputError(f"the tokenizer of the run is damaged ({one_line(error)}); {ADVICE}") from None
@@ -341,9 +341,9 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    others = not configs or not all(isinstance(one, PretrainConfig) for one in configs)
+    fitting = configs and all(isinstance(one, PretrainConfig) for one in configs)
     refuse(
-        (others, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
+        (not fitting, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
         (force and out is None, FORCE_NEEDS_OUT),
         (resume and out is None, RESUME_NEEDS_OUT),
     )
@@ -446,7 +446,6 @@ def _pretrain_one(
 
 
 def corpus_of(config: PretrainConfig) -> Corpus:
-    """The text that a config names; InputError where it, or an optional library that reads it, is not there."""
     corpus = Corpus(config.text.corpus, config.text.text_field, config.text.split)
     corpus.check_libraries()
     return corpus
@@ -460,8 +459,7 @@ def check_libraries(config: PretrainConfig) -> None:
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     accelerate = needed("accelerate", "pretraining")
     cpu = usable_device(device or config.device) == "cpu"
-    if config.bf16 and cpu:
-        raise InputError("bf16 is for GPUs only, and this run is on the CPU; leave it out")
+    refuse((config.bf16 and cpu, "bf16 is for GPUs only, and this run is on the CPU; leave it out"))
     state = accelerate.state.AcceleratorState
     if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
         # the library keeps the first device of a process, and has no other way to let it go
