@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 import yaml
@@ -33,7 +33,7 @@ from topicscope.ground import (
     shown,
     watched,
 )
-from topicscope.language import Probe, short
+from topicscope.language import Probe, ProbeConfig, short
 from topicscope.pretraining import PretrainRun
 from topicscope.reading import read
 from topicscope.sweeps import Sweep
@@ -51,13 +51,11 @@ STEP, FILE_VERSION, SUMMARY = b"\x10", b"\x1a", b"\x2a"  # keys of Event: number
 VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"  # the key of Summary, and those of its values
 
 
-def shifted(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
-    return byte
+def divided(byte: int, _bit: int) -> int:
+    return byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
 
 
-CHECKSUMS = [shifted(byte) for byte in range(256)]
+CHECKSUMS = [reduce(divided, range(8), byte) for byte in range(256)]  # of each byte, bit by bit
 
 
 def checksum(data: bytes) -> int:
@@ -75,8 +73,10 @@ def checksum(data: bytes) -> int:
 def record(data: bytes) -> bytes:
     """The length, the data, and a masked checksum of each."""
     parts = struct.pack("<Q", len(data)), data
-    checksums = [struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF) for crc in map(checksum, parts)]
-    return parts[0] + checksums[0] + parts[1] + checksums[1]
+    return b"".join(
+        part + struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
+        for part, crc in zip(parts, map(checksum, parts), strict=True)
+    )
 
 
 def varint(number: int) -> bytes:
@@ -138,35 +138,35 @@ READING = (
 
 
 def model_card(
-    name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
+    name: str, config: Mapping[str, object], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
 ) -> str:
-    task = task_of(config)
-    known = {"pipeline_tag": task} if config else {}
-    base = {"base_model": name} if on_hub else {}
-    metadata = {"library_name": "transformers", "tags": TAGS, **known, **base}
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    task = next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
+    loader = CLASSES.get(task, "AutoModel")
+    metadata = {
+        "library_name": "transformers",
+        "tags": TAGS,
+        **({"pipeline_tag": task} if config else {}),
+        **({"base_model": name} if on_hub else {}),
+    }
+    use = [
+        *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
+        f'model = {loader}.from_pretrained("FOLDER")',
+        *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
+    ]
+    lines = [
+        *(f"# {plain(short(name))}", ""),
+        *(training_part(run) if run else ()),
+        *(verdict_part(probe) if probe else ()),
+        *(() if on_hub else use),
+    ]
     front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
-    lines = [f"# {plain(short(name))}", ""]
-    lines += [] if run is None else training_part(run)
-    lines += [] if probe is None else verdict_part(probe)
-    if not on_hub:
-        loader = CLASSES.get(task, "AutoModel")
-        lines += [
-            *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
-            f'model = {loader}.from_pretrained("FOLDER")',
-            *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
-        ]
     return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def task_of(config: Mapping[str, Any]) -> str:
-    named = config.get("architectures")
-    architecture = str(named[0]) if isinstance(named, list) and named else ""
-    return next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
-
-
 def training_part(run: PretrainRun) -> list[str]:
-    config, results = run.config, run.results
-    shape = config.model
+    config, results, shape = run.config, run.results, run.config.model
     settings = {
         "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
         "parameters": f"{results.parameters:,}",
@@ -187,16 +187,17 @@ def training_part(run: PretrainRun) -> list[str]:
 
 def verdict_part(probe: Probe) -> list[str]:
     """The answers on one model. `probe` has no other."""
-    [verdict] = probe.verdicts
-    config: Any = probe.config
+    [verdict], config = probe.verdicts, probe.config
+    assert isinstance(config, ProbeConfig)  # what a folder of a probe holds
+    controls = list(verdict.embeddings.controls)
     rows = [
-        (place, answer.answer, *(answer.controls.get(name, "-") for name in verdict.embeddings.controls))
+        (place, answer.answer, *(answer.controls.get(name, "-") for name in controls))
         for place, answer in verdict.answers.items()
     ]
     topics = "given topics" if config.topics_from or config.label_field else f"{config.topics} fitted topics"
     return [
         *("## Does the model encode topics?", ""),
-        *table(["where", "answer", *verdict.embeddings.controls], rows),
+        *table(["where", "answer", *controls], rows),
         *(f"- {plain(answer.sentence)}" for answer in verdict.answers.values() if answer.checks),
         *("", READING, ""),
         f"Measured with `topicscope probe` on {plain(names(config.corpus))}: {topics}, {config.documents:,} documents, "
@@ -256,7 +257,7 @@ class Exported:
     files: list[str]
     notes: list[str]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return vars(self) | {"source": str(self.source), "out": str(self.out)}
 
     def summary(self) -> list[str]:
@@ -319,12 +320,12 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     check_out(place.parent if is_file else place)
     if source.resolve() in (place.resolve(), *place.resolve().parents):
         raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
-    if not os.path.lexists(place) or (place.is_dir() and place.name and not is_file and not any(place.iterdir())):
-        return
-    if not (is_own_file(place) if is_file else is_own_folder(place)):
-        raise InputError(f"{shown(place)} exists and is not an export of topicscope; choose another place (--out)")
-    if not force:
-        raise InputError(f"{shown(place)} already exists; replace it (--force), or choose another place (--out)")
+    if os.path.lexists(place) and (is_file or not (place.is_dir() and place.name and not any(place.iterdir()))):
+        is_own, other = is_own_file(place) if is_file else is_own_folder(place), "choose another place (--out)"
+        refuse(
+            (not is_own, f"{shown(place)} exists and is not an export of topicscope; {other}"),
+            (not force, f"{shown(place)} already exists; replace it (--force), or {other}"),
+        )
 
 
 def is_own_file(path: Path) -> bool:
@@ -381,35 +382,34 @@ def to_hf(result: Result, source: Path, place: Path, model: str | None, progress
     """The files of the model, and the card. Of a model of the hub the card alone: nothing is fetched."""
     run, probe, name = chosen_model(result, source, model)
     at = language.check_model(name)
-    if at.local and run is None and Path(at.name).name == "model":
+    home = Path(at.name)
+    if at.local and run is None and home.name == "model":
         with suppress(InputError):  # the run whose folder holds the model that was probed
-            trained = read(Path(at.name).parent)
+            trained = read(home.parent)
             run = trained if isinstance(trained, PretrainRun) else None
-    config = language.read_model_files(Path(at.name))[0] if at.local else {}
+    config = language.read_model_files(home)[0] if at.local else {}
+    title = source.resolve().name if isinstance(result, PretrainRun) else at.name
     with files.whole_folder(place) as folder:
-        for file in language.published_files(Path(at.name)) if at.local else []:
+        for file in language.published_files(home) if at.local else []:
             progress(f"copying {file.name}")
             shutil.copyfile(file, folder / (OWN_CARD if file.name == "README.md" else file.name))
-        title = source.resolve().name if isinstance(result, PretrainRun) else at.name
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
-        names = write_receipt(folder, source, result, "hf")
-    if at.local:
-        return names, [f"Load it with from_pretrained({str(place)!r}) of transformers"]
-    return names, [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
+        return write_receipt(folder, source, result, "hf"), [
+            f"Load it with from_pretrained({str(place)!r}) of transformers"
+            if at.local
+            else f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"
+        ]
 
 
 def chosen_model(result: Result, source: Path, model: str | None) -> tuple[PretrainRun | None, Probe | None, str]:
     if isinstance(result, Probe):
-        names = {key: name for name, brief in result.models.items() for key in (brief, name)}
-        if model is None and len(result.models) > 1:
-            raise InputError(
-                f"{shown(source)} has {len(result.models)} models; choose one with --model: "
-                f"{', '.join(result.models.values())}"
-            )
-        if model is not None and model not in names:
-            raise InputError(f"no model {model!r} in {shown(source)}; {nearest(model, result.models.values())}")
-        name = names[model] if model is not None else next(iter(result.models))
-        return None, result.of_model(name), name
+        brief = result.models.values()
+        if model is None and len(brief) > 1:
+            raise InputError(f"{shown(source)} has {len(brief)} models; choose one with --model: {', '.join(brief)}")
+        names = {key: name for name, short_name in result.models.items() for key in (None, short_name, name)}
+        if model not in names:
+            raise InputError(f"no model {model!r} in {shown(source)}; {nearest(str(model), brief)}")
+        return None, result.of_model(names[model]), names[model]
     if isinstance(result, PretrainRun) and result.status == "done" and model is None:
         return result, None, str(source / "model")
     several = f"; name one of its runs, for example {source / 'run-000'}" if isinstance(result, list) else ""
@@ -426,9 +426,8 @@ def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[s
     return [*names, RECEIPT]
 
 
-Writer = Callable[[Result, Path, Path, str | None, Progress], Written]
 # for each target its writer and the ending of its default name; an ending with a dot is that of a file
-TARGETS: Mapping[str, tuple[Writer, str]] = {
+TARGETS: Mapping[str, tuple[Callable[[Result, Path, Path, str | None, Progress], Written], str]] = {
     "tensorboard": (to_tensorboard, "-tensorboard"),
     "parquet": (to_parquet, ".parquet"),
     "hf": (to_hf, "-hf"),

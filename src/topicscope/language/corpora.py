@@ -19,8 +19,8 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
@@ -28,23 +28,13 @@ from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Stream, checked_file, generator, needed, one_line, require, shown
+from topicscope.ground import InputError, Stream, checked_file, generator, needed, one_line, refuse, require, shown
 
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError)  # errors that unpacking raises
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 Line = tuple[str, str]  # its place, and its text
-
-
-def bounded_line(stream: IO[bytes]) -> tuple[bytes, bool]:
-    """The next line; of one that is too long nothing is kept, and the stream stands behind it."""
-    line = stream.readline(MOST_LINE + 1)
-    if len(line) <= MOST_LINE:
-        return line, False
-    while line and not line.endswith(b"\n"):
-        line = stream.readline(2**20)
-    return b"", True
 
 
 def peeked(lines: Iterator[Line]) -> list[Line]:
@@ -69,7 +59,7 @@ def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
 
 
-UNPACK: dict[str | None, Callable[[Any], Any]] = {
+UNPACK: dict[str | None, Callable[[IO[bytes]], AbstractContextManager[IO[bytes]]]] = {
     None: nullcontext,
     ".gz": gzip.open,
     ".xz": lzma.open,
@@ -167,17 +157,16 @@ class Corpus:
     label_field: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.sources:
-            raise InputError("no corpus is given; name files, a folder, or hf:NAME for one on the hub")
+        refuse((not self.sources, "no corpus is given; name files, a folder, or hf:NAME for one on the hub"))
         self.files = [file for source in self.sources for file in files_of(str(source))]
         self.has_field = False  # whether a record had the field: if the first has not, the user chose a wrong one
         self.fields: dict[str, None] = {}  # names of fields of the first record of every file
-        for file in self.files:
-            if kind_of(file)[0] in TEXT and self.label_field is not None:
-                raise InputError(
-                    f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
-                    "lines, CSV and Parquet"
-                )
+        without_fields = [file for file in self.files if kind_of(file)[0] in TEXT]
+        if without_fields and self.label_field is not None:
+            raise InputError(
+                f"{shown(without_fields[0])} is plain text, which has no field {self.label_field!r}; labels are read "
+                "from JSON lines, CSV and Parquet"
+            )
 
     def __iter__(self) -> Generator[str]:
         return (document.text for document in self.documents())
@@ -190,12 +179,13 @@ class Corpus:
         for file in self.files:
             try:
                 for document in self._read(file):
-                    there = bool(document.text.strip())
-                    self.counts["documents" if there else "empty"] += 1
-                    if there:
-                        if self.label_field is not None and document.label is None:
-                            self.counts[UNLABELLED] += 1
-                        yield document
+                    if not document.text.strip():
+                        self.counts["empty"] += 1
+                        continue
+                    self.counts["documents"] += 1
+                    if self.label_field is not None and document.label is None:
+                        self.counts[UNLABELLED] += 1
+                    yield document
             except UnreadableFileError as error:
                 self._fault(BROKEN, f"{error}")
                 unreadable = error
@@ -208,10 +198,7 @@ class Corpus:
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
         """At most `count` texts, each with the same chance, in their order; None: all of them."""
-        return [document.text for document in self.sample_documents(count, seed)]
-
-    def sample_documents(self, count: int | None, seed: int = 0) -> list[Document]:
-        return [document for _, document in self.numbered_sample(count, seed)]
+        return [document.text for _, document in self.numbered_sample(count, seed)]
 
     def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
         """The same with their numbers among all documents, from 1.
@@ -235,17 +222,17 @@ class Corpus:
         With a field of labels, those of the first CHECKED documents have to be usable, and some two have to differ.
         """
         self.check_libraries()
-        if not any(file.startswith(HUB) for file in self.files):
-            with closing(self.documents()) as documents:
-                first = list(islice(documents, 1 if self.label_field is None else CHECKED))
-                if not first:
-                    raise self._without_text()
-                if self.label_field is not None:
-                    labels = [document.label for document in first]
-                    more = (d.label for d in documents if d.label is not None and d.label not in labels)
-                    few = len({*labels} - {None}) < 2  # the texts may be sorted by label: read on
-                    with self.blamed():
-                        usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
+        if any(file.startswith(HUB) for file in self.files):
+            return
+        with closing(self.documents()) as documents:
+            labels = [document.label for document in islice(documents, 1 if self.label_field is None else CHECKED)]
+            if not labels:
+                raise self._without_text()
+            if self.label_field is not None:
+                if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
+                    labels += islice((d.label for d in documents if d.label not in (None, *labels)), 1)
+                with self.blamed():
+                    usable_labels(labels, self.label_field)
 
     def _without_text(self) -> InputError:
         return InputError(
@@ -272,7 +259,7 @@ class Corpus:
         hub of its name).
         """
         digest = hashlib.sha256()
-        local = [file for file in self.files if not file.startswith(HUB)]
+        local = (file for file in self.files if not file.startswith(HUB))
         sizes = {file: checked_file(file, "the corpus", MOST_FILE).stat().st_size for file in local}
         for file in self.files:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
@@ -334,7 +321,10 @@ class Corpus:
         for number in count(1):
             place = f"{file}, line {number}"
             try:
-                line, long = bounded_line(stream)
+                line = stream.readline(MOST_LINE + 1)
+                long = len(line) > MOST_LINE
+                while long and line and not line.endswith(b"\n"):  # nothing of it is kept
+                    line = stream.readline(2**20)
             except Exception as error:
                 if not isinstance(error, DAMAGED) and not type(error).__module__.startswith("zstandard"):
                     raise
@@ -342,31 +332,32 @@ class Corpus:
                 return
             if long:
                 self._fault(BROKEN, f"{place}: more than {MOST_LINE // 2**20} MB")
-            elif not line:
-                return
+            elif line:
+                yield place, self._utf8(line, place)
             else:
-                try:
-                    yield place, line.decode("utf-8")
-                except UnicodeDecodeError:
-                    self._fault(ENCODING, place)
-                    yield place, line.decode("utf-8", errors="replace")
+                return
+
+    def _utf8(self, line: bytes, place: str) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError:
+            self._fault(ENCODING, place)
+            return line.decode(errors="replace")
 
     def _plain(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
-        first = peeked(lines)
-        split = str(self.split)
+        first, split = peeked(lines), str(self.split)
         if split == "auto":
             start = next((line for _, line in first if line.strip()), "")
             blank = any(not line.strip() for line in "".join(line for _, line in first).strip("\n").split("\n"))
             split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
-        together = chain(first, lines)
         if split == "line":
-            yield from (Document(line) for _, line in together)
+            yield from (Document(line) for _, line in chain(first, lines))
             return
         parts: list[str] = []
         size = 0
-        for place, line in together:
-            border = HEADING.match(line) is not None if split == "article" else not line.strip()
-            if border and split != "file" and parts:
+        for place, line in chain(first, lines):
+            border = HEADING.match(line) if split == "article" else split == "paragraph" and not line.strip()
+            if border and parts:
                 yield Document("".join(parts))
                 parts, size = [], 0
             if line.strip() or split == "file":
@@ -384,10 +375,7 @@ class Corpus:
                 continue
             try:
                 record = json.loads(line)
-            except (
-                ValueError,
-                RecursionError,
-            ):  # no JSON, or 5,000 digits or a thousand brackets in it
+            except (ValueError, RecursionError):  # no JSON, or 5,000 digits or a thousand brackets in it
                 record = None
             if isinstance(record, str):
                 yield Document(self._sound(record, place))
@@ -421,7 +409,7 @@ class Corpus:
             record.pop(None, None)  # cells beyond the columns
             yield self._field(record, place)
 
-    def _field(self, record: dict[str, Any], place: str) -> Document:
+    def _field(self, record: Mapping[str, object], place: str) -> Document:
         if not self._has_field(place, list(record)):
             return Document("")
         value = record[self.text_field]
@@ -430,7 +418,7 @@ class Corpus:
         text = self._sound(value, place) if isinstance(value, str) else ""
         return Document(text, self._label(record.get(self.label_field), place) if self.label_field else None)
 
-    def _label(self, value: Any, place: str) -> str | None:
+    def _label(self, value: object, place: str) -> str | None:
         """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
         if isinstance(value, list | dict | tuple | bytes):
             raise InputError(
@@ -439,10 +427,8 @@ class Corpus:
             )
         if value is None or value != value:  # tables write NaN where nothing is there
             return None
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return " ".join(self._sound(text, place).split()) or None
+        text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        return " ".join(self._sound(text.lower() if isinstance(value, bool) else text, place).split()) or None
 
     def _sound(self, text: str, place: str) -> str:
         """Text without halves of characters, as JSON can hold them ('\\ud800'): no file and no tokenizer takes them."""
@@ -502,12 +488,11 @@ class Corpus:
                 text = self._value(scalar, place)
                 yield Document(text if isinstance(text, str) else "", label)
 
-    def _value(self, scalar: Any, place: str) -> Any:
+    def _value(self, scalar: Any, place: str) -> object:
         try:
             return scalar.as_py()
         except UnicodeDecodeError:
-            self._fault(ENCODING, place)
-            return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
+            return self._utf8(scalar.as_buffer().to_pybytes(), place)
 
     def _hub(self, name: str) -> Iterator[Document]:
         datasets = needed("datasets", "a corpus of the hub")
@@ -531,21 +516,24 @@ class Corpus:
 
 
 def unread(summary: str) -> list[str]:
-    broken = BROKEN in summary or ENCODING in summary
-    return [f"Not all of the text could be read: {summary}"] if broken else []
+    return [f"Not all of the text could be read: {summary}"] if BROKEN in summary or ENCODING in summary else []
 
 
 def usable_labels(labels: Iterable[str | None], name: str) -> Counter[str]:
     """How many documents have each label, the most common first. Raise InputError where labels cannot be topics."""
     counts = Counter(sorted(label for label in labels if label is not None))
-    if len(counts) < 2:
-        (only,) = counts or ("none",)
-        raise InputError(f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared")
-    if len(counts) > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * len(counts):
-        raise InputError(
-            f"the field {name!r} has {len(counts):,} different labels in {counts.total():,} documents; expected at "
-            f"most {MOST_LABELS:,}, and at least {DOCUMENTS_PER_LABEL} documents per label on average"
-        )
+    only, different = next(iter(counts), "none"), len(counts)
+    refuse(
+        (
+            different < 2,
+            f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared",
+        ),
+        (
+            different > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * different,
+            f"the field {name!r} has {different:,} different labels in {counts.total():,} documents; expected at "
+            f"most {MOST_LABELS:,}, and at least {DOCUMENTS_PER_LABEL} documents per label on average",
+        ),
+    )
     return Counter(dict(counts.most_common()))
 
 
@@ -564,8 +552,7 @@ def files_of(source: str) -> list[str]:
             missing = f"no such corpus: {shown(source)} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
     except (OSError, ValueError, re.error) as error:  # the name has a null character, or the folder may not be read
         raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
-    if not files:
-        raise InputError(missing)
+    refuse((not files, missing))
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
 
 
