@@ -145,7 +145,7 @@ def probe(
         for fingerprint, topics in known.items():
             if isinstance(topics, Topics):
                 start = f"{', '.join(with_tokenizer[fingerprint])}: " if len(models) > 1 else ""
-                notes += [f"{start}{note}" for note in (topics.quality.brief(), *topics.quality.warnings())]
+                notes += [f"{start}{note}" for note in topics.quality.notes()]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
         labelled = [words for words in known.values() if isinstance(words, LabelWords)]
         return stored(result, folder, source.fitted, labelled=labelled)

@@ -70,6 +70,10 @@ class TopicQuality:
         """Coherence times diversity (Dieng, Ruiz and Blei 2020); a coherence below 0 is not made better by repeats."""
         return self.coherence * (self.diversity if self.coherence > 0 else 1.0)
 
+    @property
+    def score_error(self) -> float:
+        return self.coherence_error * self.diversity
+
     def warnings(self) -> list[str]:
         alone, poor = self.unigram_perplexity, self.coherence <= POOR_COHERENCE
         rules = [
@@ -103,30 +107,28 @@ class TopicQuality:
         return [f"Poor topics: {reason}" for holds, reason in rules if holds]
 
     def sentences(self) -> list[str]:
-        said = [
+        fit = [
             f"mean coherence (c_npmi) {self.coherence:.3f}: how much likelier than by chance two of a topic's top 10 "
             "words stand within ten words of each other (0: by chance, 1: only together)",
             f"diversity {self.diversity:.2f}: the share of distinct words among the top 10 of all topics (1: no word "
             "is in two topics)",
         ]
         if self.stability is None:
-            return [*said, "stability and held-out perplexity: not measured, which takes a second fit (--stability)"]
-        said.append(
-            f"stability {self.stability:.2f}: the share of a topic's top 10 words that reappear in the matching "
-            "topic of a second fit, with another seed and without the held-out documents (1: all of them)"
-        )
-        if self.perplexity is None or self.unigram_perplexity is None:
-            return [*said, "held-out perplexity: not measured, since no held-out document has two known words"]
+            return [*fit, "stability and held-out perplexity: not measured, which takes a second fit (--stability)"]
         return [
-            *said,
-            f"held-out perplexity {self.perplexity:,.0f} (word frequencies alone: {self.unigram_perplexity:,.0f}): the "
-            f"words of {self.held_out} documents that the second fit did not see are as hard to predict, from every "
-            "other word of the document, as a choice among so many equally likely words (lower is better)",
+            *fit,
+            f"stability {self.stability:.2f}: the share of a topic's top 10 words that reappear in the matching "
+            "topic of a second fit, with another seed and without the held-out documents (1: all of them)",
+            "held-out perplexity: not measured, since no held-out document has two known words"
+            if self.perplexity is None or self.unigram_perplexity is None
+            else f"held-out perplexity {self.perplexity:,.0f} (word frequencies alone: {self.unigram_perplexity:,.0f}):"
+            f" the words of {self.held_out} documents that the second fit did not see are as hard to predict, from "
+            "every other word of the document, as a choice among so many equally likely words (lower is better)",
         ]
 
-    def brief(self) -> str:
-        """One line for the notes of a probe."""
-        return f"{self.topics} topics: mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}"
+    def notes(self) -> list[str]:
+        brief = f"mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}"
+        return [f"{self.topics} topics: {brief}", *self.warnings()]
 
 
 def quality_of(
@@ -161,25 +163,23 @@ def choice(compared: Sequence[TopicQuality]) -> list[str]:
     """Which number of topics is best, by which rule, and from which others it cannot be told apart."""
     best = best_of(compared)
     poor = [str(one.topics) for one in compared if one.warnings()]
-    rule = "largest coherence x diversity" + (
-        f", without those that are poor ({', '.join(poor)})" if 0 < len(poor) < len(compared) else ""
+    left_out = f", without those that are poor ({', '.join(poor)})" if poor else ""
+    rule = "; all of them are poor" if len(poor) == len(compared) else left_out
+    close = [
+        str(other.topics)
+        for other in compared
+        if other is not best
+        and str(other.topics) not in poor
+        and abs(best.score - other.score) < ERRORS * math.hypot(best.score_error, other.score_error)
+    ]
+    alike = (
+        f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "
+        f"{ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
     )
-    if len(poor) == len(compared):
-        rule += "; all of them are poor"
-    others = [quality for quality in compared if quality is not best and str(quality.topics) not in poor]
-    close = [str(quality.topics) for quality in others if cannot_be_told_apart(best, quality)]
-    said = [f"best number of topics: {best.topics} ({rule})"]
-    if close:
-        said.append(
-            f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "
-            f"{ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
-        )
-    return said
-
-
-def cannot_be_told_apart(one: TopicQuality, other: TopicQuality) -> bool:
-    errors = [quality.coherence_error * quality.diversity for quality in (one, other)]
-    return abs(one.score - other.score) < ERRORS * math.hypot(*errors)
+    return [
+        f"best number of topics: {best.topics} (largest coherence x diversity{rule})",
+        *([alike] if close else []),
+    ]
 
 
 ADVICE = "fit the topics again with 'topicscope topics'"
@@ -203,7 +203,7 @@ class TopicFit:
     unigram_perplexity: float | None = None
 
 
-ARRAYS: dict[str, Any] = {
+ARRAYS: dict[str, type[np.number]] = {
     "token": np.int64,
     "probability": np.float64,
     "frequency": np.float64,
@@ -226,9 +226,8 @@ class Head:
 
 def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
     topics, words, size = head.fit.topics, len(head.words), head.vocabulary_size
-    documents = len(arrays["document_lengths"]) if "document_lengths" in arrays else 0
-    pairs = len(arrays["cooccurring"]) if "cooccurring" in arrays else 0
-    shapes: dict[str, tuple[int, ...]] = {
+    documents, pairs = (len(arrays.get(name, ())) for name in ("document_lengths", "cooccurring"))
+    shapes = {
         "token": (words,),
         "probability": (topics, words),
         "frequency": (words,),
@@ -239,24 +238,18 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
     # these arrays take no memory: only names, types and sizes are compared
     expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
     check_tensors(arrays, expected, path, ADVICE)
-    refuse(
-        *(
-            (wrong, f"{shown(path)} is damaged: {said}; {ADVICE}")
-            for wrong, said in (
-                (_outside(arrays["token"], size), f"a token is not one of {size}"),
-                (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
-                (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
-                (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
-                (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
-                (
-                    not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(),
-                    "a frequency is not a count",
-                ),
-                (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
-                (len(head.fit.stability or head.fit.coherence) != topics, "it has the stability of other topics"),
-            )
-        )
+    coherence, frequency = head.fit.coherence, arrays["frequency"]
+    rules = (
+        (_outside(arrays["token"], size), f"a token is not one of {size}"),
+        (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
+        (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
+        (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
+        (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
+        (not (np.isfinite(frequency) & (frequency >= 0)).all(), "a frequency is not a count"),
+        (len(coherence) != topics, f"it has the coherence of {len(coherence)} topics"),
+        (len(head.fit.stability or coherence) != topics, "it has the stability of other topics"),
     )
+    refuse(*((wrong, f"{shown(path)} is damaged: {said}; {ADVICE}") for wrong, said in rules))
 
 
 def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
@@ -328,15 +321,16 @@ class Topics(Result):
     @property
     def quality(self) -> TopicQuality:
         fit = self.fit
-        measured = (fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out)
-        return quality_of(fit.coherence, diversity(self.tops()), *measured)
+        return quality_of(
+            fit.coherence, diversity(self.tops()), fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out
+        )
 
     def check(self, vocabulary: Vocabulary) -> None:
-        if self.fingerprint != vocabulary.fingerprint:
-            raise InputError(
-                "these topics were fitted with another tokenizer; "
-                "fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')"
-            )
+        said = (
+            "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS "
+            "--tokenizer MODEL')"
+        )
+        refuse((self.fingerprint != vocabulary.fingerprint, said))
 
     def summary(self) -> list[str]:
         fit, quality = self.fit, self.quality
@@ -350,13 +344,12 @@ class Topics(Result):
 
     def records(self) -> list[dict[str, Any]]:
         nearest, distance = nearest_topics(self.probability)
-        stability: Sequence[float | None] = self.fit.stability or [None] * len(self)
         return [
             {
                 "topic": k,
                 "share": float(self.shares[k]),
                 "coherence": self.fit.coherence[k],
-                "stability": stability[k],
+                "stability": self.fit.stability[k] if self.fit.stability else None,
                 "nearest": int(nearest[k]),
                 "distance": round(float(distance[k]), 6),
                 "words": self.top_words(k),
@@ -367,7 +360,7 @@ class Topics(Result):
     def table(self) -> pyarrow.Table:
         return arrow_table([record | {"words": " ".join(record["words"])} for record in self.records()])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The top words and how good the fit is, as `topicscope topics --json` prints them. `save` keeps everything."""
         left_out = ("coherence", "stability", "topics", *(() if self.fit.corpus else ("corpus",)))
         compared = [asdict(one) for one in self.compared]
@@ -408,10 +401,6 @@ class Topics(Result):
         path = Path(folder)
         try:
             finished_about(path, TOPICS)
-        except InputError as error:
-            raise InputError(f"{error}; {ADVICE}") from None
-        arrays, _ = read_tensors(path / TENSORS, ADVICE)
-        try:
             whole = read_bytes(path / HEAD)
             parse_json(whole, shown(path / HEAD))  # refuses what is too deep or too large
             head = pydantic.TypeAdapter(Head).validate_json(whole)
@@ -421,8 +410,9 @@ class Topics(Result):
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             raise InputError(f"{shown(path / HEAD)} is damaged ({reason}); {ADVICE}") from None
-        if head.digest != file_digest(path / TENSORS):
-            raise InputError(f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}")
+        arrays, _ = read_tensors(path / TENSORS, ADVICE)
+        other = f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}"
+        refuse((head.digest != file_digest(path / TENSORS), other))
         check_arrays(arrays, head, path / TENSORS)
         return cls(
             words=tuple(head.words),
