@@ -196,7 +196,7 @@ def changed_heads(model: LibraryModel, change: Change) -> Iterator[None]:
         return (change(next(calls), outputs, mask), *rest)
 
     with ExitStack() as restored:
-        restored.callback(model.register_forward_pre_hook(started, with_kwargs=True).remove)
+        restored.enter_context(model.register_forward_pre_hook(started, with_kwargs=True))
         for file in files:
             attend = getattr(file, EAGER)
             restored.callback(setattr, file, EAGER, attend)
@@ -219,13 +219,16 @@ class HeadMeans:
             self.positions[layer] += float(text.sum())
         return outputs
 
+    def mean(self, layer: int) -> Float[Tensor, "H d"]:
+        return self.sums[layer] / self.positions[layer]
+
 
 def replacing(means: HeadMeans, heads: Mapping[int, Sequence[int]]) -> Change:
     def change(layer: int, outputs: Outputs, _mask: Int[Tensor, "B N"] | None) -> Outputs:
         chosen = list(heads.get(layer, ()))
         if chosen:
             outputs = outputs.clone()
-            outputs[:, :, chosen] = (means.sums[layer] / means.positions[layer])[chosen].to(outputs.dtype)
+            outputs[:, :, chosen] = means.mean(layer)[chosen].to(outputs.dtype)
         return outputs
 
     return change

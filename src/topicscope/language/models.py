@@ -13,8 +13,8 @@ import logging
 import os
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,18 +43,15 @@ HEADS = (
 @contextmanager
 def quiet() -> Iterator[None]:
     """Without the library's remarks on missing heads, and without its own progress bars."""
-    logs: Any = transformers.logging
-    hub = logging.getLogger("huggingface_hub")
-    before, level = logs.get_verbosity(), hub.level
-    logs.set_verbosity(logging.CRITICAL)
-    hub.setLevel(logging.ERROR)
-    logs.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logs.set_verbosity(before)
-        hub.setLevel(level)
+    logs, hub = transformers.logging, logging.getLogger("huggingface_hub")
+    with ExitStack() as restored:
+        restored.callback(logs.set_verbosity, logs.get_verbosity())
+        restored.callback(hub.setLevel, hub.level)
+        restored.enter_context(warnings.catch_warnings(action="ignore"))
+        logs.set_verbosity(logging.CRITICAL)
+        hub.setLevel(logging.ERROR)
+        logs.disable_progress_bar()
+        yield
 
 
 @contextmanager
@@ -91,13 +88,9 @@ def without_panic_reports() -> Iterator[None]:
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[LibraryModel, list[str]]:
     numbers = read_model_files(Path(place.name))[1] if place.local else None
-    where: dict[str, Any] = {
-        "revision": place.revision,
-        "local_files_only": place.local,
-        "trust_remote_code": False,
-    }
-    auto, said = getattr(transformers, kind), f"{name}: it cannot be loaded as a model"
-    with refusing(said):
+    where = {"revision": place.revision, "local_files_only": place.local, "trust_remote_code": False}
+    auto = getattr(transformers, kind)
+    with refusing(f"{name}: it cannot be loaded as a model"):
         config = transformers.AutoConfig.from_pretrained(place.name, **where)
         check_architecture(config, name)
         with torch.device("meta"):  # shapes alone, nothing is allocated
@@ -112,12 +105,11 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # check_loaded refuses them by name
         )
-    check_loaded(info, name)
-    check_finite(model, name)
+    check_loaded(info, model, name)
     return model, unused(info["unexpected_keys"])
 
 
-def check_architecture(config: Any, name: str | Path) -> None:
+def check_architecture(config: object, name: str | Path) -> None:
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
@@ -130,58 +122,47 @@ def check_architecture(config: Any, name: str | Path) -> None:
 
 def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> None:
     """Raise InputError where a model is far larger than its weights file, or than the memory of this machine."""
-    count = sum(parameter.numel() for parameter in empty.parameters())
-    if numbers is not None and count > LARGER * numbers:
-        raise InputError(
-            f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
-            f"{numbers:,} numbers; they do not belong together"
-        )
+    count, memory = sum(parameter.numel() for parameter in empty.parameters()), machine_memory()
     need = 4 * count + sum(buffer.numel() * buffer.element_size() for buffer in empty.buffers())
-    if need > (memory := machine_memory()):
-        raise InputError(f"{name}: the model takes {size(need)} of memory, and the machine has {size(memory)}")
+    refuse(
+        (
+            numbers is not None and count > LARGER * numbers,
+            f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
+            f"{numbers or 0:,} numbers; they do not belong together",
+        ),
+        (need > memory, f"{name}: the model takes {size(need)} of memory, and the machine has {size(memory)}"),
+    )
 
 
-def check_loaded(info: dict[str, Any], name: str | Path) -> None:
-    """Raise InputError where a tensor is missing or of another shape. A pooler is not needed: nothing here uses it."""
+def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path) -> None:
+    """Raise InputError where a tensor is missing, of another shape, NaN or infinite. Nothing here uses a pooler."""
     missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
     others = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
-    if missing or others or info.get("error_msgs"):
-        faults = [
-            f"{counted(len(keys))} {said} ({some(keys)})"
-            for keys, said in ((missing, "missing"), (others, "of another shape"))
-            if keys
-        ]
+    faults = [
+        f"{counted(len(keys))} {said} ({', '.join([*keys[:SHOWN], *(['...'] if len(keys) > SHOWN else [])])})"
+        for keys, said in ((missing, "missing"), (others, "of another shape"))
+        if keys
+    ]
+    if faults or info.get("error_msgs"):
         raise InputError(
             f"{name}: its weights are not those of the model in its config.json: "
             f"{' and '.join(faults) or one_line(ValueError(info['error_msgs']))}; "
             f"{counted(len(info['unexpected_keys']))} of the file unused"
         )
-
-
-def check_finite(model: LibraryModel, name: str | Path) -> None:
-    """Raise InputError where a weight is NaN or infinite: everything measured would be NaN."""
     for key, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
             raise InputError(f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite")
 
 
-def unused(keys: Sequence[str]) -> list[str]:
+def unused(keys: Collection[str]) -> list[str]:
     """A note on tensors of the file that are no part of the model; none where there are none."""
-    names = sorted(keys)
-    if not names:
-        return []
-    strange = [name for name in names if name.split(".")[0] not in HEADS]
-    if not strange:
-        return [f"{counted(len(names))} of the output head not used, except for losses"]
-    return [f"{counted(len(names))} of the file not part of the encoder, and not used, e.g. {strange[0]}"]
+    strange = sorted(key for key in keys if key.split(".")[0] not in HEADS)
+    example = f"of the file not part of the encoder, and not used, e.g. {strange[0]}" if strange else ""
+    return [f"{counted(len(keys))} {example or 'of the output head not used, except for losses'}"] if keys else []
 
 
 def counted(count: int) -> str:
     return "1 tensor" if count == 1 else f"{count} tensors"
-
-
-def some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
 @dataclass(frozen=True)
@@ -201,7 +182,7 @@ class LoadedModel:
     seed: int = 0  # of random weights
     notes: tuple[str, ...] = ()  # what of its files was not used
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., LoadedModel], tuple[str | int, ...]]:
         if self.place is None:
             raise InputError(
                 f"{self.name}: a model that was not loaded from a folder or hub cannot be sent to other processes; "
@@ -216,11 +197,12 @@ class LoadedModel:
         return self.model.device
 
     def random(self, seed: int = 0) -> LoadedModel:
-        build: Any = transformers.AutoModel.from_config
         with torch.random.fork_rng(devices=[]), quiet():
             # the name is part of the seed, so that models of the same shape get different weights
             torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))
-            fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
+            fresh = transformers.AutoModel.from_config(
+                self.model.config, attn_implementation="eager", trust_remote_code=False
+            )
         return replace(self, model=fresh.float().to(self.device).eval(), variant="random", seed=seed)
 
 
@@ -308,9 +290,13 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
         loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
         inputs = torch.as_tensor(tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
         parts = attention_of(model, inputs, torch.ones_like(inputs))
-    without = f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
-    short = f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words"
-    refuse((not parts, without), (loaded.window < inputs.shape[1], short))
+    refuse(
+        (not parts, f"{name}: this model returns no attention weights; a transformer with attention layers is needed"),
+        (
+            loaded.window < inputs.shape[1],
+            f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words",
+        ),
+    )
     return loaded
 
 
@@ -321,13 +307,13 @@ def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
     """
     keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
     lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
-    lengths += [
+    tables = [
         module.num_embeddings - module.padding_idx - 1
         for name, module in model.named_modules()
         if name.endswith("position_embeddings")
         and isinstance(module, torch.nn.Embedding)
         and module.padding_idx is not None
     ]
-    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
-        lengths.append(tokenizer.model_max_length)
-    return min(lengths, default=512)
+    longest = tokenizer.model_max_length
+    own = [longest] if isinstance(longest, int) and longest < 10**6 else []
+    return min([*lengths, *tables, *own], default=512)
