@@ -25,7 +25,7 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.corpora import separator_hint, usable_labels
+from topicscope.language.corpora import first_few, separator_hint, usable_labels
 from topicscope.language.topic_fits import PAIRS, shared_words
 from topicscope.language.topics import Topics, best
 from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
@@ -74,11 +74,7 @@ class LabelWords:
 
     @property
     def titles(self) -> tuple[str, ...]:
-        return tuple(f"{cut(name, LONGEST_LABEL)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
-
-    def check(self, vocabulary: Vocabulary) -> None:
-        if self.fingerprint != vocabulary.fingerprint:
-            raise InputError("the words of these labels were counted with another tokenizer; count them with this one")
+        return tuple(f"{cut(name)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
 
 
 def label_words(
@@ -93,31 +89,27 @@ def label_words(
     """The words of labels; labels with too few documents are left out, and so are words of too few documents."""
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
-    if len(counts) < 2:
-        raise InputError(
-            f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
-            "give more text with these labels, or raise --max-documents"
-        )
-    names = tuple(counts)
+    few = (
+        f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; give "
+        "more text with these labels, or raise --max-documents"
+    )
+    refuse((len(counts) < 2, few))
+    number = {label: k for k, label in enumerate(counts)}
+    of_both = zip(labels, texts, strict=True)
+    mine = [(number[label], text) for label, text in of_both if label is not None and label in number]
     with watched(progress) as shown:
         shown("counting words")
-        mine = [i for i, label in enumerate(labels) if label in counts]
-        documents = word_documents([texts[i] for i in mine], vocabulary, engine)
+        documents = word_documents([text for _, text in mine], vocabulary, engine)
         shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
-        if len(used) < 2:
-            raise InputError(
-                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
-            )
-        table = np.zeros((len(names), len(used)))
-        number = {label: k for k, label in enumerate(names)}
-        for i, document in zip(mine, documents, strict=True):
-            label = labels[i]
-            if label is not None:
-                table[number[label]] += np.bincount(document, minlength=len(vocabulary.words))[used]
+        few = f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
+        refuse((len(used) < 2, few))
+        table = np.zeros((len(counts), len(used)))
+        for (k, _), document in zip(mine, documents, strict=True):
+            table[k] += np.bincount(document, minlength=len(vocabulary.words))[used]
         shown("counting pairs of words")
         pairs = top_pairs(shared, len(used), PAIRS, engine)[0]
     return LabelWords(
-        names=names,
+        names=tuple(counts),
         documents=tuple(counts.values()),
         words=tuple(vocabulary.words[i] for i in used),
         token=vocabulary.token[used],
@@ -130,18 +122,14 @@ def label_words(
     )
 
 
-def cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+def cut(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1].rstrip()}…"
 
 
 def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
     """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
-
-    def some(said: Sequence[str]) -> str:
-        return ", ".join(said[:NAMED_LABELS]) + (", ..." if len(said) > NAMED_LABELS else "")
-
-    largest = some([f"{cut(label, LONGEST_LABEL)} {count}" for label, count in counts.items()])
-    few = some([cut(label, LONGEST_LABEL) for label in rare])
+    largest = first_few([f"{cut(label)} {count}" for label, count in counts.items()], NAMED_LABELS)
+    few = first_few([cut(label) for label in rare], NAMED_LABELS)
     left_out = f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})" if rare else ""
     unlabelled = f"; {without} of the documents have no label" if without else ""
     return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
@@ -214,28 +202,31 @@ def assignments_of(
     """Fitted topics and labels at every threshold; given topics as they are."""
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
-    topics.check(vocabulary)
+    other = (
+        "the words of these labels were counted with another tokenizer; count them with this one"
+        if isinstance(topics, LabelWords)
+        else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS "
+        "--tokenizer MODEL')"
+    )
+    refuse((topics.fingerprint != vocabulary.fingerprint, other))
     return [with_pairs(assign(topics, threshold, kind)) for kind in topics_per_word for threshold in thresholds]
 
 
 def with_pairs(assignment: Assignment) -> Assignment:
     """The assignment, if some two words have no topic in common: else there is nothing to compare with."""
     members = assignment.membership.matrix()
-    if len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all():
-        raise InputError(
-            "every two words of these topics have a topic in common, so no pairs of different topics are left to "
-            "compare with; give topics of different words"
-        )
+    said = (
+        "every two words of these topics have a topic in common, so no pairs of different topics are left to compare "
+        "with; give topics of different words"
+    )
+    refuse((len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all(), said))
     return assignment
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
     """Fitted topics of a folder, or the words and topics that a file lists."""
-    if not Path(path).exists():
-        raise InputError(
-            f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
-            "and topics"
-        )
+    expected = "expected a folder of 'topicscope topics' or a CSV or JSON file of words and topics"
+    refuse((not Path(path).exists(), f"topics: {path} does not exist; {expected}"))
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
 
@@ -255,33 +246,34 @@ def given_topics(
     """Your own topics from a file."""
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
-    unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
-    some = ", ".join(repr(word) for word in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    sizes = Counter(topic for _, topic in known)
-    if len(sizes) < 2 or max(sizes.values()) < 2:
-        raise InputError(
+    unknown = [repr(word) for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
+    some, sizes = first_few(unknown, 5), Counter(topic for _, topic in known)
+    refuse(
+        (
+            len(sizes) < 2 or max(sizes.values()) < 2,
             f"{shown(path)}: {len(known)} of its {len(pairs)} words can be used, in {len(sizes)} topics; expected "
             "at least two topics, one of them with two words or more. A word can be used if it is one token of this "
-            f"model and no stop word (not used: {some or 'none'}; check upper and lower case)"
-        )
-    if len(sizes) > MOST_TOPICS:
-        raise InputError(f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other")
-    names = tuple(sizes)
-    order = {name: place for place, name in enumerate(names)}
+            f"model and no stop word (not used: {some or 'none'}; check upper and lower case)",
+        ),
+        (
+            len(sizes) > MOST_TOPICS,
+            f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other",
+        ),
+    )
+    order = {name: place for place, name in enumerate(sizes)}
     numbers, places = np.unique([word for word, _ in known], return_inverse=True)
     listed = sorted((order[topic], place) for (_, topic), place in zip(known, places, strict=True))
-    topic, word = (np.array(side) for side in zip(*listed, strict=True))
+    topic, word = np.array(listed).T
+    remark = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
     return Assignment(
         token=vocabulary.token[numbers],
         words=tuple(vocabulary.words[i] for i in numbers),
         frequency=np.ones(len(numbers)) if frequency is None else frequency[numbers],
-        membership=Membership(word, topic, len(numbers), len(names)),
+        membership=Membership(word, topic, len(numbers), len(sizes)),
         threshold=None,
         topics_per_word="many" if len(listed) > len(numbers) else "one",
-        names=names,
-        remark=f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
-        if unknown
-        else "",
+        names=tuple(sizes),
+        remark=remark if unknown else "",
     )
 
 
@@ -304,8 +296,8 @@ def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
         raise InputError(f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}")
     if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
         return [(word, str(topic)) for topic, words in data.items() for word in words]
-    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()):
-        raise InputError(f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout")
+    plain_topics = all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values())
+    refuse((not plain_topics, f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout"))
     return [(str(word), str(topic)) for word, topic in data.items()]
 
 

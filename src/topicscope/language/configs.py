@@ -6,7 +6,7 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
@@ -16,11 +16,11 @@ from topicscope.ground import (
     Config,
     Count,
     Device,
-    InputError,
     Resamples,
     Seed,
     Text,
     number_only,
+    refuse,
     section,
 )
 from topicscope.language.corpora import Split
@@ -29,24 +29,23 @@ Embedding = Literal["matrix", "layer"]
 TopicsPerWord = Literal["one", "many"]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return str(value) if isinstance(value, PurePath) else value
 
 
-def _several(value: Any) -> Any:
+def _several(value: object) -> tuple[object, ...]:
     """A single value stands for a list of one."""
     return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
 
 
-def groups_of(value: Any) -> Any:
-    listed = isinstance(value, list | tuple) and all(isinstance(group, list | tuple) for group in value)
-    return tuple(map(tuple, value)) if listed else value
+def _groups(value: object) -> object:
+    return tuple(tuple(x) if isinstance(x, list) else x for x in value) if isinstance(value, list | tuple) else value
 
 
 def _each_once(counts: Sequence[int]) -> Sequence[int]:
-    twice = next((count for count in counts if counts.count(count) > 1), None)
-    if twice is not None:
-        raise ValueError(f"topics = {twice} is given more than once; give every number of topics once")
+    for count in counts:
+        if counts.count(count) > 1:
+            raise ValueError(f"topics = {count} is given more than once; give every number of topics once")
     return counts
 
 
@@ -119,8 +118,8 @@ class Measurement(ModelPass):
 
 
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
-QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}
-QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
+QUICK_FIT: Mapping[str, int] = {"topics": 25, "iterations": 60, "max_documents": 500}
+QUICK_PASS: Mapping[str, int] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
 
 
 @section
@@ -128,7 +127,7 @@ class TopicsConfig(TextConfig):
     """Settings of `fit_corpus`, and the options of `topicscope topics`."""
 
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
-    QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
+    QUICK: ClassVar[Mapping[str, int]] = QUICK_FIT
 
     corpus: SomeNames
     tokenizer: Name
@@ -137,6 +136,11 @@ class TopicsConfig(TextConfig):
     stability: bool = True
     backend: Literal["tomotopy", "sklearn", "gensim"] = "tomotopy"
     min_documents: Count = 5
+
+
+def one_source(config: "ProbeConfig | TimelineConfig") -> None:
+    both = config.label_field is not None and config.topics_from is not None
+    refuse((both, "label_field and topics_from both say what the topics are; give one of them"))
 
 
 @section
@@ -178,7 +182,7 @@ class ProbeConfig(TextConfig, Measurement):
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
-    QUICK: ClassVar[Mapping[str, Any]] = {**QUICK_FIT, **QUICK_PASS}
+    QUICK: ClassVar[Mapping[str, int]] = {**QUICK_FIT, **QUICK_PASS}
 
     models: SomeNames
     corpus: SomeNames
@@ -189,17 +193,14 @@ class ProbeConfig(TextConfig, Measurement):
     documents: Count = 250
     device: Device = "auto"
 
-    def __post_init__(self) -> None:
-        one_source(self)
+    __post_init__ = one_source
 
     @classmethod
-    def require(cls, settings: Mapping[str, Any]) -> None:
-        for name, said in (
-            ("models", "no model is given; name model folders or hub ids (models)"),
-            ("corpus", "no text is given; name files, folders or hf:NAME (corpus)"),
-        ):
-            if not settings.get(name):
-                raise InputError(said)
+    def require(cls, settings: Mapping[str, object]) -> None:
+        refuse(
+            (not settings.get("models"), "no model is given; name model folders or hub ids (models)"),
+            (not settings.get("corpus"), "no text is given; name files, folders or hf:NAME (corpus)"),
+        )
 
 
 @section
@@ -247,8 +248,7 @@ class TimelineConfig(TextConfig, ModelPass):
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
 
-    def __post_init__(self) -> None:
-        one_source(self)
+    __post_init__ = one_source
 
 
 @section
@@ -258,32 +258,25 @@ class WordsConfig(Config):
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: Annotated[Sequence[Group], BeforeValidator(groups_of), Field(max_length=1000)]
+    groups: Annotated[Sequence[Group], BeforeValidator(_groups), Field(max_length=1000)]
     embedding: Embedding = "matrix"
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if sum(map(len, self.groups)) < 2:
-            raise InputError(
-                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert"
-            )
-
-
-def one_source(config: ProbeConfig | TimelineConfig) -> None:
-    if config.label_field is not None and config.topics_from is not None:
-        raise InputError("label_field and topics_from both say what the topics are; give one of them")
+        said = "give at least two words, in groups separated by /, for example: frog toad / mozart schubert"
+        refuse((sum(map(len, self.groups)) < 2, said))
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
     """The fit of topics inside a probe or a timeline, as a command of its own would do it, without a second fit."""
-    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
-    return TopicsConfig(config.corpus, tokenizer, topics=(config.topics,), stability=False, **shared)
+    shared = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    return TopicsConfig.of(shared, corpus=config.corpus, tokenizer=tokenizer, topics=config.topics, stability=False)
 
 
-def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
+def probe_point(settings: Mapping[str, object]) -> ProbeConfig:
     """The config of one point of a sweep: a probe of one model at one threshold."""
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
-        if len(getattr(config, name)) > 1:
-            raise InputError(f"{name} has several values, and a point of a sweep has one; make {name} an axis")
+        said = f"{name} has several values, and a point of a sweep has one; make {name} an axis"
+        refuse((len(getattr(config, name)) > 1, said))
     return config

@@ -20,7 +20,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
@@ -59,7 +59,7 @@ def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
     return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
 
 
-UNPACK: dict[str | None, Callable[[IO[bytes]], AbstractContextManager[IO[bytes]]]] = {
+UNPACK: dict[str | None, Callable[[Any], Any]] = {
     None: nullcontext,
     ".gz": gzip.open,
     ".xz": lzma.open,
@@ -281,8 +281,7 @@ class Corpus:
     def _summary(self) -> str:
         counted = []
         for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING):
-            places = self.places.get(name, [])
-            where = "; ".join([*places[:NAMED], *(["..."] if len(places) > NAMED else [])])
+            where = first_few(self.places.get(name, []), NAMED, "; ")
             counted += [f"{self.counts[name]} {name}{f' ({where})' if where else ''}"] if self.counts[name] else []
         return ", ".join(counted) or "empty"
 
@@ -513,6 +512,10 @@ class Corpus:
             except Exception as error:
                 raise InputError(f"{name}, record {number} cannot be read from the hub ({one_line(error)})") from None
             yield self._field(record, f"{name}, record {number}")
+
+
+def first_few(names: Sequence[str], most: int, between: str = ", ") -> str:
+    return between.join([*names[:most], *(["..."] if len(names) > most else [])])
 
 
 def unread(summary: str) -> list[str]:

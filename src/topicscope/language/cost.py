@@ -5,14 +5,12 @@ No text is read and no weight is loaded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
-from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
-from topicscope.language.corpora import Corpus
-from topicscope.language.inputs import find_snapshots, model_place
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig
+from topicscope.language.inputs import corpus_of, model_place, models_of
 from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,
     LENGTH,
@@ -59,39 +57,36 @@ class ModelSize:
     vocabulary: int = WORDS
 
 
+NAMES = {  # of the sizes, in the configs of libraries
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
+    "window": ("max_position_embeddings", "n_positions"),
+    "vocabulary": ("vocab_size",),
+    "dim": ("hidden_size", "d_model", "n_embd", "dim"),
+}
+
+
 def size_of(name: str) -> ModelSize:
     try:
         place = model_place(name)
-        folder = Path(place.name)
-        if not place.local:
-            return ModelSize()
-        config: Any = parse_json(read_text(folder / "config.json", "the config", 2**24), "config.json")
-        weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+        file = Path(place.name, "config.json")
+        config = parse_json(read_text(file, "the config", 2**24), "config.json") if place.local else {}
+        weights = sum(part.stat().st_size for part in file.parent.glob("*.safetensors")) if place.local else 0
     except (InputError, OSError):
         return ModelSize()
-    usual = ModelSize(bytes=weights or ModelSize.bytes)
-    if not isinstance(config, dict):
-        return usual
-    named = {
-        "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
-        "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
-        "window": ("max_position_embeddings", "n_positions"),
-        "vocabulary": ("vocab_size",),
-        "dim": ("hidden_size", "d_model", "n_embd", "dim"),
-    }
-    found = {part: next((config[n] for n in names if _counts(config.get(n))), None) for part, names in named.items()}
-    return replace(usual, **{part: value for part, value in found.items() if value is not None})
+    known = {key: value for key, value in config.items() if _counts(value)} if isinstance(config, dict) else {}
+    sizes = {part: [known[key] for key in keys if key in known] for part, keys in NAMES.items()}
+    return ModelSize(weights or ModelSize.bytes, **{part: found[0] for part, found in sizes.items() if found})
 
 
-def _counts(value: Any) -> bool:
+def _counts(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**6
 
 
-def text_bytes(config: TextConfig, documents: int | None) -> float:
+def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:
     """Bytes of the documents that are held in memory: a sample of the corpus, or all of it."""
     total = 0.0
-    for file in Corpus(config.corpus, config.text_field, config.split_text).files:  # type: ignore[attr-defined]
-        path = Path(file)
+    for path in map(Path, corpus_of(config).files):
         packed = path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet")
         total += path.stat().st_size * (PACKED if packed else 1) if path.is_file() else 1e10  # unknown: of the hub
     return total if documents is None else min(total, documents * DOCUMENT)
@@ -111,7 +106,7 @@ def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
 def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
     """A coarse bound for one model over the sampled documents, with all that is measured on it."""
     probed = config if isinstance(config, ProbeConfig) else None
-    thresholds = probed.thresholds if probed else [config.threshold]  # type: ignore[union-attr]
+    thresholds = config.thresholds if isinstance(config, ProbeConfig) else [config.threshold]
     assignments = len(thresholds) * (len(probed.topics_per_word) if probed else 1)
     documents, heads, numbers = config.documents, model.layers * model.heads, (model.layers + 1) * model.dim
     words = min(float(model.vocabulary), config.topics * max(1.0, max(thresholds) * model.vocabulary))
@@ -155,14 +150,12 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     if config.label_field is not None:  # words are counted, and nothing is fitted
         text = text_bytes(config, config.max_documents)
         fit = Cost(TEXT * text, 0.0, READ * text)
-    names = config.models if isinstance(config, ProbeConfig) else [name for _, name in find_snapshots(config.snapshots)]
-    models = [size_of(name) for name in names]
+    models = [size_of(name) for name in models_of(config)]
     # a probe loads all models before it measures the first
     held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
     shown = SHOWN * len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0.0
-    whole = Cost(disk=5e6 + shown, seconds=5.0)  # the libraries take some seconds
-    for cost in (fit, *(pass_cost(config, model) for model in models)):
-        whole += cost
+    start = Cost(disk=5e6 + shown, seconds=5.0)  # the libraries take some seconds
+    whole = sum((pass_cost(config, model) for model in models), start + fit)
     return Cost(whole.memory + held, whole.disk, whole.seconds)
 
 

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from topicscope.ground import InputError, one_line, require, shown
+from topicscope.ground import InputError, one_line, refuse, require, shown
 from topicscope.language.assignment import read_topics
 from topicscope.language.configs import (
     QUICK_FIT,
     THRESHOLDS,
     ProbeConfig,
-    TextConfig,
     TimelineConfig,
     TopicsConfig,
     WordsConfig,
@@ -43,7 +42,7 @@ def readable() -> Iterator[None]:
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     require(["transformers"], "a language model")
     given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
-    if isinstance(config, TextConfig) and not given:
+    if not isinstance(config, WordsConfig) and not given:
         backend = config.backend if isinstance(config, TopicsConfig) else "tomotopy"
         require([backend], f"the backend {backend}")
 
@@ -52,11 +51,9 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
     check_libraries(config)
-    if isinstance(config, TextConfig):
-        if not config.corpus:
-            raise InputError("no text is given; name files, folders or hf:NAME (corpus)")
-        label_field = getattr(config, "label_field", None)
-        Corpus(config.corpus, config.text_field, config.split_text, label_field=label_field).check()
+    if not isinstance(config, WordsConfig):
+        refuse((not config.corpus, "no text is given; name files, folders or hf:NAME (corpus)"))
+        corpus_of(config).check()
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig):
         refuse_unused(config)
@@ -64,12 +61,20 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
             read_topics(config.topics_from)
     if isinstance(config, TopicsConfig):
         check_tokenizer(config.tokenizer)
-    elif isinstance(config, TimelineConfig):
-        for _, name in find_snapshots(config.snapshots):
-            check_model(name)
     else:
-        for name in config.models if isinstance(config, ProbeConfig) else [config.model]:
+        for name in models_of(config):
             check_model(name)
+
+
+def corpus_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Corpus:
+    label_field = None if isinstance(config, TopicsConfig) else config.label_field
+    return Corpus(config.corpus, config.text_field, config.split_text, label_field=label_field)
+
+
+def models_of(config: ProbeConfig | TimelineConfig | WordsConfig) -> Sequence[str]:
+    if isinstance(config, TimelineConfig):
+        return [name for _, name in find_snapshots(config.snapshots)]
+    return config.models if isinstance(config, ProbeConfig) else [config.model]
 
 
 def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
@@ -77,22 +82,20 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
 
     The settings that a folder keeps name all of them; so usual values pass, also those of --quick and of sweeps.
     """
-    if config.label_field is None and config.topics_from is None:
+    labels = config.label_field is not None
+    if not labels and config.topics_from is None:
         return
-    given = "the labels of a corpus" if config.label_field is not None else "topics that are given"
-    unused: dict[str, int | float | str] = {}
-    if config.topics not in (type(config).topics, QUICK_FIT["topics"]):
-        unused["topics"] = config.topics
-    if config.topics_from is not None and Path(config.topics_from).is_file():  # lists of words
-        if isinstance(config, TimelineConfig):
-            if config.threshold != THRESHOLDS[-1]:
-                unused["threshold"] = config.threshold
-        elif tuple(config.thresholds) not in (THRESHOLDS, THRESHOLDS[-1:]):
-            unused["thresholds"] = ", ".join(f"{one:g}" for one in config.thresholds)
-    if unused:
-        said = ", ".join(f"{name} = {value}" for name, value in unused.items())
-        source = "label_field" if config.label_field is not None else "topics_from"
-        raise InputError(f"{said}: no effect with {given} ({source}); leave one out")
+    name = "thresholds" if isinstance(config, ProbeConfig) else "threshold"
+    thresholds = config.thresholds if isinstance(config, ProbeConfig) else [config.threshold]
+    listed = config.topics_from is not None and Path(config.topics_from).is_file()  # words without probabilities
+    settings = {
+        f"topics = {config.topics}": config.topics not in (type(config).topics, QUICK_FIT["topics"]),
+        f"{name} = {', '.join(f'{one:g}' for one in thresholds)}": listed
+        and tuple(thresholds) not in (THRESHOLDS, THRESHOLDS[-1:]),
+    }
+    unused = ", ".join(said for said, idle in settings.items() if idle)
+    source = "the labels of a corpus (label_field)" if labels else "topics that are given (topics_from)"
+    refuse((unused, f"{unused}: no effect with {source}; leave one out"))
 
 
 @dataclass(frozen=True)
@@ -110,14 +113,12 @@ def model_place(name: str | Path) -> Place:
     if folder:
         nested = not (path / "config.json").exists() and (path / "model" / "config.json").exists()
         return Place(str(path / "model" if nested else path), local=True)
-    if exists:
+    match = HUB_ID.fullmatch(str(name))
+    if exists or match is None:
         raise InputError(
             f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
-        )
-    match = HUB_ID.fullmatch(str(name))
-    if match is None:
-        raise InputError(
-            f"no such model: {name} "
+            if exists
+            else f"no such model: {name} "
             "(expected a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)"
         )
     return Place(match["name"], local=False, revision=match["revision"] or "main")
@@ -147,11 +148,11 @@ def check_tokenizer(name: str | Path) -> Place:
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
     """Step and model of each snapshot, in order of the steps."""
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
-    for step, count in Counter(step for step, _ in snapshots).items():
-        if count > 1:
-            raise InputError(f"step {step} is given more than once; name the snapshots of one run")
-    if len(snapshots) < 2:
-        raise InputError(f"a timeline needs at least two snapshots; there is {len(snapshots)}")
+    [(step, times)] = Counter(step for step, _ in snapshots).most_common(1)
+    refuse(
+        (times > 1, f"step {step} is given more than once; name the snapshots of one run"),
+        (len(snapshots) < 2, f"a timeline needs at least two snapshots; there is {len(snapshots)}"),
+    )
     return sorted(snapshots)
 
 
@@ -180,9 +181,7 @@ def _models(name: str) -> list[str]:
 
 def _step(model: str) -> int:
     matches = STEP.findall(model.rsplit("/", 1)[-1])
-    if not matches:
-        raise InputError(
-            f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; "
-            "expected one such as step-100, checkpoint-500 or NAME@step1000"
-        )
+    missing = "" if Path(model).exists() else "no such folder, and "
+    expected = "expected one such as step-100, checkpoint-500 or NAME@step1000"
+    refuse((not matches, f"{model}: {missing}no step in its name; {expected}"))
     return int(matches[-1])

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, size
+from topicscope.language.corpora import first_few
 from topicscope.language.forward import attention_of
 from topicscope.language.inputs import Place, check_model, check_tokenizer
 from topicscope.language.model_files import read_model_files
@@ -109,7 +110,7 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
     return model, unused(info["unexpected_keys"])
 
 
-def check_architecture(config: object, name: str | Path) -> None:
+def check_architecture(config: Any, name: str | Path) -> None:
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
@@ -139,7 +140,7 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
     missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
     others = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     faults = [
-        f"{counted(len(keys))} {said} ({', '.join([*keys[:SHOWN], *(['...'] if len(keys) > SHOWN else [])])})"
+        f"{counted(len(keys))} {said} ({first_few(keys, SHOWN)})"
         for keys, said in ((missing, "missing"), (others, "of another shape"))
         if keys
     ]

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import measure
-from topicscope.ground import Engine, InputError, Progress, Stream, generator, needed, refuse, serial, shown, watched
+from topicscope.ground import Engine, Progress, Stream, generator, needed, refuse, serial, shown, watched
 from topicscope.language.topics import ADVICE, TOP, TopicFit, Topics, best
 from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word_documents
 from topicscope.world import World
@@ -101,20 +101,19 @@ def fit_each(
     progress: Progress | None,
 ) -> list[Topics]:
     """A fit for every number of topics, to words that are counted once."""
-    if how.backend not in BACKENDS:
-        raise InputError(f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}")
+    refuse((how.backend not in BACKENDS, f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}"))
     with watched(progress) as shown:
         shown("counting words")
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
-        few_documents = (
-            f"{len(documents)} documents have words that occur in at least {min_documents} documents; "
-            f"{max(counts)} topics need as many such documents: give more documents, or ask for fewer topics"
+        enough, most = f"that occur in at least {min_documents} documents", max(counts)
+        refuse(
+            (
+                len(documents) < most,
+                f"{len(documents)} documents have words {enough}; {most} topics need as many such documents: give more "
+                "documents, or ask for fewer topics",
+            ),
+            (len(used) < most, f"{len(used)} words {enough} are fewer than {most} topics; give more text"),
         )
-        few_words = (
-            f"{len(used)} words that occur in at least {min_documents} documents are fewer than {max(counts)} topics; "
-            "give more text"
-        )
-        refuse((len(documents) < max(counts), few_documents), (len(used) < max(counts), few_words))
         shown("counting pairs of words")
         pairs = top_pairs(documents, len(used), PAIRS, engine)[0]
         lengths = np.array([len(document) for document in documents])
@@ -174,21 +173,21 @@ def judged(
     fit = replace(fit, coherence=rounded(measure.coherence(documents, tops)))
     if how is None or len(documents) < 2:
         return fit
-    count = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT))
-    drawn = generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count]
-    out = np.isin(np.arange(len(documents)), drawn)
-    rest = [document for document, held in zip(documents, out, strict=True) if not held]
-    words = probability.shape[1]
+    count, words = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT)), probability.shape[1]
+    drawn = {*generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count].tolist()}
+    held = [document for i, document in enumerate(documents) if i in drawn]
+    rest = [document for i, document in enumerate(documents) if i not in drawn]
     second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
     frequency = np.bincount(np.concatenate(rest), minlength=words).astype(float)
-    held = [document for document, held in zip(documents, out, strict=True) if held]
     completion = measure.completion_perplexity(held, second, mixture.mean(0), frequency)
+    fit = replace(fit, stability=rounded(measure.matched_overlap(tops, [best(row, TOP) for row in second])))
+    if completion is None:
+        return fit
     return replace(
         fit,
-        stability=rounded(measure.matched_overlap(tops, [best(row, TOP) for row in second])),
-        held_out=0 if completion is None else completion.documents,
-        perplexity=None if completion is None else round(completion.perplexity, 6),
-        unigram_perplexity=None if completion is None else round(completion.unigram, 6),
+        held_out=completion.documents,
+        perplexity=round(completion.perplexity, 6),
+        unigram_perplexity=round(completion.unigram, 6),
     )
 
 
@@ -201,12 +200,10 @@ def shared_words(
 ) -> tuple[list[Int[np.ndarray, " N"]], Int[np.ndarray, " U"]]:
     """The documents that are not empty, with the words that enough of them have; and the numbers of those words."""
     there = np.concatenate([np.empty(0, dtype=np.int64), *map(np.unique, documents)])
-    spread = np.bincount(there, minlength=words)
-    used = np.flatnonzero(spread >= min_documents)
-    place = np.full(len(spread), -1)
-    place[used] = np.arange(len(used))
-    renumbered = [numbers[numbers >= 0] for document in documents for numbers in [place[document]]]
-    return [document for document in renumbered if len(document)], used
+    kept = np.bincount(there, minlength=words) >= min_documents
+    place = np.cumsum(kept) - 1  # of each word among those that are kept
+    renumbered = (place[document[kept[document]]] for document in documents)
+    return [document for document in renumbered if len(document)], np.flatnonzero(kept)
 
 
 def fit_tomotopy(
@@ -283,7 +280,7 @@ DECIMALS = 6  # decimals of a mixture
 
 @dataclass(frozen=True)
 class TopicWorld:
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, object]]
     notes: tuple[str, ...]
 
     @property
@@ -319,10 +316,14 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         >>> config.topic_model.topics, config.topic_model.words, config.documents.kind
         (2, 6, 'given')
     """
-    refuse((words < 1, f"words = {words}: expected at least 1"))
     with_words = topics.document_lengths > 0
-    if not with_words.any():
-        raise InputError(f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}")
+    refuse(
+        (words < 1, f"words = {words}: expected at least 1"),
+        (
+            not with_words.any(),
+            f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}",
+        ),
+    )
     theta, lengths = topics.document_topics[with_words].astype(float), topics.document_lengths[with_words]
     probability = lengths @ theta / lengths.sum() @ topics.probability
     kept = np.sort(best(probability, min(words, int(np.count_nonzero(probability)))))
@@ -340,26 +341,25 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         )
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
-    names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
     # nine digits keep the file small; columns sum to 1 within 1e-9
     matrix = [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()]
-    settings: dict[str, dict[str, Any]] = {
+    names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
+    settings: dict[str, dict[str, object]] = {
         "topic_model": {"matrix": matrix, "word_names": names},
         "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
     }
-    notes = [
+    without = f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}."
+    notes = (
         f"The world is that of {len(kept):,} of {len(topics.words):,} words ({probability[kept].sum():.0%} of "
         f"the text under the fit), {len(columns):,} topics and the mixtures of {len(rows):,} of "
-        f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words."
-    ]
-    if lost.size:
-        notes.append(f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}.")
-    return TopicWorld(settings, tuple(notes))
+        f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words.",
+        *([without] if lost.size else []),
+    )
+    return TopicWorld(settings, notes)
 
 
 def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:
     """Proportions to six decimals; what is missing of 1 goes to the largest."""
     shares = np.round(rows / rows.sum(1, keepdims=True), DECIMALS)
     shares[np.arange(len(shares)), shares.argmax(1)] += 1 - shares.sum(1)
-    proportions: list[list[float]] = np.round(shares, DECIMALS).tolist()
-    return proportions
+    return [row.tolist() for row in np.round(shares, DECIMALS)]

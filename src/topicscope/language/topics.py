@@ -33,7 +33,6 @@ from topicscope.ground import (
     shown,
 )
 from topicscope.language.corpora import unread
-from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import diversity, nearest_topics
 
 if TYPE_CHECKING:
@@ -324,13 +323,6 @@ class Topics(Result):
         return quality_of(
             fit.coherence, diversity(self.tops()), fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out
         )
-
-    def check(self, vocabulary: Vocabulary) -> None:
-        said = (
-            "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS "
-            "--tokenizer MODEL')"
-        )
-        refuse((self.fingerprint != vocabulary.fingerprint, said))
 
     def summary(self) -> list[str]:
         fit, quality = self.fit, self.quality

@@ -77,21 +77,23 @@ def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     start = tokenizer.decode(before, **decode)
     written = tokenizer.batch_decode([[*before, i] for i in range(size)], **decode)
-    pieces = [text[len(start) :] if text.startswith(start) else "" for text in written]
-    continues = np.array([bool(piece) and piece[0].isalnum() and i not in special for i, piece in enumerate(pieces)])
+    pieces = [
+        text.removeprefix(start) if text.startswith(start) and i not in special else ""
+        for i, text in enumerate(written)
+    ]
     stopped = {word.lower() for word in (read_stop_words("english") if stop_words is None else stop_words)}
-    candidates = [
-        (i, piece[1:])
+    candidates = {
+        i: piece[1:]
         for i, piece in enumerate(pieces)
         if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and piece[1:].lower() not in stopped
-        if i not in special
-    ]
-    texts = [f"{BEFORE} {word}" for _, word in candidates]
+    }
+    texts = [f"{BEFORE} {word}" for word in candidates.values()]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
-    words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
+    words = {i: candidates[i] for i, tokens in zip(candidates, back, strict=True) if tokens == [*before, i]}
     if not words:
         raise InputError("this tokenizer has no token that is a whole word; choose one that has whole words as tokens")
-    return Vocabulary(tokenizer, size, np.array([i for i, _ in words]), tuple(word for _, word in words), continues)
+    continues = np.array([piece[:1].isalnum() for piece in pieces])
+    return Vocabulary(tokenizer, size, np.array(list(words)), tuple(words.values()), continues)
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
@@ -149,9 +151,12 @@ def windows(
         starts = range(0, len(tokens), room)[:per_document]
         for place, start in enumerate(starts, start=1):
             piece = slice(start, start + room)
-            places = np.flatnonzero(words[piece] >= 0) + len(before)
-            full = np.concatenate([before, tokens[piece], after]).astype(np.int64)
-            yield Window(number, full, places, number + place / len(starts))
+            yield Window(
+                number,
+                np.concatenate([before, tokens[piece], after]).astype(np.int64),
+                np.flatnonzero(words[piece] >= 0) + len(before),
+                number + place / len(starts),
+            )
 
 
 def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
@@ -170,14 +175,12 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
     """Put windows of about the same length into batches."""
-    batch: list[Window] = []
     room = TOKENS if most is None else min(TOKENS, most)
-    for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
-        if batch and (len(batch) + 1) * len(batch[0].tokens) > room:
-            yield batch
-            batch = []
-        batch.append(window)
-    yield batch
+    rest = sorted(chunk, key=lambda window: len(window.tokens), reverse=True)
+    while rest:  # each batch is padded to its first window
+        count = max(1, room // len(rest[0].tokens))
+        yield rest[:count]
+        rest = rest[count:]
 
 
 DOCUMENTS = 256  # per shard, since their token lists are large
@@ -198,21 +201,19 @@ def in_shards(
     return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), shards))
 
 
-def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
+def _unpack_and_work(shipped: tuple[Callable[[Any, Item], Output], bytes], shard: Item) -> Output:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process, since there is one process per core
     work, common = shipped
     with repeatable():
         return work(_unpacked(common), shard)
 
 
-@functools.lru_cache(maxsize=1)
-def _unpacked(common: bytes) -> Any:
-    return ForkingPickler.loads(common)
+_unpacked = functools.lru_cache(maxsize=1)(ForkingPickler.loads)
 
 
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    found = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
-    return [words for shard in found for words in shard]
+    shards = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
+    return [words for shard in shards for words in shard]
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
