@@ -5,12 +5,25 @@ Whether they are there is checked before PyTorch and transformers are loaded and
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
-from topicscope.ground import InputError, one_line, refuse, require, shown
+from safetensors import SafetensorError, safe_open
+
+from topicscope.ground import (
+    InputError,
+    checked_file,
+    file_digest,
+    one_line,
+    parse_json,
+    read_bytes,
+    refuse,
+    require,
+    shown,
+)
 from topicscope.language.assignment import read_topics
 from topicscope.language.configs import (
     QUICK_FIT,
@@ -21,13 +34,31 @@ from topicscope.language.configs import (
     WordsConfig,
 )
 from topicscope.language.corpora import Corpus
-from topicscope.language.model_files import TOKENIZER, check_plain_files, read_model_files
 from topicscope.language.vocabulary import read_stop_words
 
 # NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)  # snapshots are named by it
 FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
+SEAL = "digests.json"  # digests of the other files of a folder that `topicscope pretrain` wrote
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # one of these is in every folder with whole words
+PUBLISHED = (
+    *("config.json", "generation_config.json", "model*.safetensors", INDEX, SEAL, "README.md"),
+    *(*TOKENIZER, "special_tokens_map.json", "added_tokens.json", "merges.txt", "*.jinja"),
+)
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5")
+WEIGHTS_ENDING = ".safetensors"
+READ = (".json", ".txt", ".model", ".spm", ".jinja", WEIGHTS_ENDING)  # endings of files that the library may open
+MOST = 2**28  # bytes of a file that the library reads whole; the tokenizer of a large model has 2**25
+OBJECTS = (
+    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "generation_config.json"),
+    *(CONFIG, INDEX),
+)
+COUNTED = re.compile(r"^(num|n)_.*(layer|head|group|expert|block)s?$|layers$|heads$|depth$")  # built one by one
+MOST_COUNTED = 1000  # layers, heads or experts; the deepest published models have a thousand layers
+POSITIONS = re.compile(r"position|n_ctx|seq_?len|max_.*length")
+MOST_POSITIONS = 100_000  # most positions of a model whose weights are fewer than that
 
 
 @contextmanager
@@ -37,6 +68,90 @@ def readable() -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{shown(str(error.filename)):.200} cannot be read: {one_line(error)}") from None
+
+
+@readable()
+def check_plain_files(folder: Path) -> None:
+    """Raise InputError unless all that a library may open in a folder is a plain file of bounded size, and unchanged.
+
+    A library that is given a FIFO waits for ever; given ten million layers it builds them.
+    """
+    for entry in sorted(folder.iterdir()):
+        ending = entry.suffix.lower()
+        if ending in READ or not entry.is_dir():
+            checked_file(entry, "the file", MOST if ending in READ and ending != WEIGHTS_ENDING else 2**62)
+        if entry.name in OBJECTS:
+            content = parse_json(read_bytes(entry), shown(entry), finite=False, narrow=False)
+            said = f"{shown(entry)} holds a {type(content).__name__}; expected keys and values"
+            refuse((not isinstance(content, dict), said))
+    sealed = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL)) if (folder / SEAL).exists() else {}
+    for name, digest in sealed.items() if isinstance(sealed, dict) else [(SEAL, "")]:
+        if file_digest(checked_file(folder / Path(name).name, "the file", 2**62)) != digest:
+            raise InputError(
+                f"{shown(folder / name)} is damaged: it is not what topicscope wrote; train again, or remove {SEAL} to "
+                "use it as it is"
+            )
+
+
+def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
+    """The config of a model folder, and how many numbers its weights hold; InputError where it is none, or damaged."""
+    names = [name for name in (WEIGHTS, INDEX) if (folder / name).exists()]
+    pickles = [path.name for pattern in PICKLES for path in folder.glob(pattern)]
+    refuse(
+        (not (folder / CONFIG).exists(), f"{shown(folder)} is not a model folder: it has no {CONFIG}"),
+        (
+            not names and pickles,
+            f"{shown(folder)} has its weights only as {pickles[0] if pickles else ''}, a format that can run code when "
+            "opened; convert it to safetensors first",
+        ),
+        (not names, f"{shown(folder)} has no weights ({WEIGHTS})"),
+    )
+    check_plain_files(folder)
+    config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False, narrow=False)
+    own = f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}"  # it would not be checked here
+    refuse((config.get("transformers_weights") is not None, own))
+    numbers = sum(_numbers(folder / part) for part in ([WEIGHTS] if names[0] == WEIGHTS else _parts(folder)))
+    for name, value in _whole_numbers(config):  # by which the library builds far more than the weights fill
+        for pattern, most in ((COUNTED, MOST_COUNTED), (POSITIONS, MOST_POSITIONS + numbers)):
+            said = f"{shown(folder / CONFIG)}: {name} = {value}; a model with these weights has at most {most}"
+            refuse((pattern.search(name) and value > most, said))
+    return config, numbers
+
+
+def published_files(folder: Path) -> list[Path]:
+    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else."""
+    return sorted({file for pattern in PUBLISHED for file in folder.glob(pattern) if file.is_file()})
+
+
+def _parts(folder: Path) -> list[str]:
+    """The files that an index names. They lie in the folder: an index may not reach for others."""
+    weights = parse_json(read_bytes(folder / INDEX), shown(folder / INDEX), finite=False).get("weight_map")
+    if not isinstance(weights, dict) or not weights or not all(isinstance(part, str) for part in weights.values()):
+        raise InputError(f"{shown(folder / INDEX)} is damaged: it does not say which file holds which tensor")
+    parts = sorted(set(weights.values()))
+    for part in parts:
+        said = f"{shown(folder / INDEX)} names {part!r}; expected {WEIGHTS_ENDING} files of the same folder"
+        refuse((Path(part).name != part or not part.endswith(WEIGHTS_ENDING), said))
+        checked_file(folder / part, f"the file that {INDEX} names,", 2**62)
+    return parts
+
+
+def _numbers(path: Path) -> int:
+    """How many numbers the tensors of a file hold, from their shapes alone."""
+    try:
+        with safe_open(path, "np") as opened:
+            return sum(prod(opened.get_slice(name).get_shape()) for name in opened.keys())  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{shown(path)}: the weights file is damaged or cut off ({one_line(error)})") from None
+
+
+def _whole_numbers(config: Mapping[str, object]) -> Iterator[tuple[str, int]]:
+    """Names and values, of the sections too; of a list of whole numbers each."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            yield from _whole_numbers(value)
+        several = value if isinstance(value, list) else [value]
+        yield from ((name, one) for one in several if isinstance(one, int) and not isinstance(one, bool))
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:

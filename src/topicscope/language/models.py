@@ -24,8 +24,7 @@ import torch
 from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, size
 from topicscope.language.corpora import first_few
 from topicscope.language.forward import attention_of
-from topicscope.language.inputs import Place, check_model, check_tokenizer
-from topicscope.language.model_files import read_model_files
+from topicscope.language.inputs import Place, check_model, check_tokenizer, read_model_files
 from topicscope.language.vocabulary import LibraryModel, Tokenizer
 
 transformers = needed("transformers", "a language model")
