@@ -71,7 +71,6 @@ def checksum(data: bytes) -> int:
 
 
 def record(data: bytes) -> bytes:
-    """The length, the data, and a masked checksum of each."""
     parts = struct.pack("<Q", len(data)), data
     return b"".join(
         part + struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
@@ -186,7 +185,6 @@ def training_part(run: PretrainRun) -> list[str]:
 
 
 def verdict_part(probe: Probe) -> list[str]:
-    """The answers on one model. `probe` has no other."""
     [verdict], config = probe.verdicts, probe.config
     assert isinstance(config, ProbeConfig)  # what a folder of a probe holds
     controls = list(verdict.embeddings.controls)
@@ -229,7 +227,6 @@ LONGEST = 100  # characters of a sweep's axes in the name of a folder
 
 
 def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
-    """The curves of a result, run by run, with the name that each run has in an export."""
     if isinstance(result, Run | PretrainRun):
         yield "", result.metrics
     elif isinstance(result, SeveralRuns):
@@ -329,7 +326,6 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
 
 
 def is_own_file(path: Path) -> bool:
-    """Whether a file, not a pipe or a device, is a table that an export wrote."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -339,7 +335,6 @@ def is_own_file(path: Path) -> bool:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether a folder holds what an export wrote, and nothing else."""
     try:
         listed = parse_json(read_bytes(path / RECEIPT), RECEIPT)["files"]
         there = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()}

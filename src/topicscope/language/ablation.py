@@ -59,17 +59,14 @@ class Rises:
     positions: Int[np.ndarray, " D"]
 
     def whole(self) -> Float[np.ndarray, " S"]:
-        """The rise of the mean loss without each set of heads."""
         return (self.sums - self.sums[0]).sum(1) / self.positions.sum()
 
     @np.errstate(invalid="ignore", divide="ignore")
     def resampled(self, resamples: int, seed: int) -> tuple[Resample, Resample, Resample]:
-        """Of each resample of documents the topical rise, that of one draw of heads, and the mean over draws.
-
-        One draw shows how random sets differ: any set differs from their mean, whether it has topics or not.
-        """
+        """Of each resample of documents the topical rise, that of one draw of heads, and the mean over draws."""
         documents, draws = len(self.positions), len(self.sums) - 2
         drawing = generator(seed, Stream.BOOTSTRAP_ABLATION)
+        # one draw shows how random sets differ: any set differs from their mean, whether it has topics or not
         times = drawing.multinomial(documents, np.full(documents, 1 / documents), resamples)
         one = 2 + drawing.integers(draws, size=resamples)
         rises = times @ (self.sums - self.sums[0]).T / (times @ self.positions)[:, None]
@@ -79,7 +76,6 @@ class Rises:
 def ablation_row(
     model: str, heads: int, at: str, rises: Rises, *, resamples: int, seed: int, remark: str = "", which: str = ""
 ) -> AblationRow:
-    """The numbers of one kind of position, and the answer that they give."""
     there = rises.positions > 0
     rises = Rises(rises.sums[:, there], rises.positions[there])
     row = AblationRow(
@@ -236,10 +232,7 @@ def replacing(means: HeadMeans, heads: Mapping[int, Sequence[int]]) -> Change:
 
 @torch.inference_mode()
 def heads_of_layers(model: LibraryModel, loaded: LoadedModel) -> list[int]:
-    """How many heads each layer of the main part has; InputError where what they put out cannot be reached.
-
-    A forward pass shows it: calls must come in the order of layers, one for each, with as many heads.
-    """
+    """How many heads each layer has; InputError unless a forward pass calls the layers in order, with these heads."""
     tokens = torch.as_tensor(loaded.tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
     seen: list[tuple[int, ...]] = []
 
@@ -269,10 +262,7 @@ def ablate(
     measurement: ModelPass,
     progress: Progress = silent,
 ) -> list[AblationRow]:
-    """Measure whether a model uses its topical heads: the rise of its loss without them, and without random heads.
-
-    A head that is taken out puts out its mean at every position, so that only what it says about the text is lost.
-    """
+    """The rise of a model's loss where its topical heads put out their mean, beside that without random heads."""
 
     def off(why: str) -> list[AblationRow]:
         return [AblationRow(model=loaded.name, heads=len(topical), draws=0, at=at, why=why) for at in PLACES]
@@ -324,16 +314,12 @@ def ablate(
 
 
 def spread(texts: Sequence[str]) -> list[str]:
-    """Some of the texts, evenly drawn from all of them."""
     count = ablated_documents(len(texts))
     return [texts[i * len(texts) // count] for i in range(count)]
 
 
 def random_sets(topical: HeadSet, heads: Sequence[int], draws: int, seed: int) -> list[HeadSet]:
-    """As many heads of the same layers, other than the topical ones; different sets, or all that there are.
-
-    In a layer where most heads are topical, too few others are left; there, any heads may be drawn.
-    """
+    """Different sets of as many other heads of the same layers, or all that there are."""
     own = tuple(tuple(chosen) for chosen in topical.values())
     pools = [  # the other heads of each layer, or all of them
         [head for head in range(heads[layer]) if mixed(chosen, heads[layer]) or head not in chosen]

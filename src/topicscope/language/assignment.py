@@ -56,7 +56,6 @@ class LabelWords:
         return len(self.names)
 
     def top_words(self, label: int, count: int = 3) -> list[str]:
-        """Those of highest z that are clearly likelier in this label than in others."""
         return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
 
     def records(self) -> list[dict[str, str | float]]:
@@ -69,7 +68,6 @@ class LabelWords:
         ]
 
     def mixture(self, label: str | None) -> Float[np.ndarray, " K"] | None:
-        """All of a document is its label; None where that is none of these."""
         return np.eye(len(self))[self.names.index(label)] if label in self.names else None
 
     @property
@@ -142,8 +140,6 @@ MANY = 1000  # two topics never hold all of more words than these
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """Words (as tokens) and their topics."""
-
     token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
     frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
@@ -160,10 +156,7 @@ def assign(
     topics_per_word: TopicsPerWord = "one",
     names: tuple[str, ...] | None = None,
 ) -> Assignment:
-    """The words that stand for each topic: its `threshold * V` most likely ones (Table 1).
-
-    Of labels, those of the highest z, as far as they are clearly likelier there than in other labels.
-    """
+    """The `threshold * V` likeliest words of each topic (Table 1); of labels only those that are clearly likelier."""
     meaning = "it is the share of the vocabulary that each topic keeps, for example 0.001"
     refuse((not 0 < threshold < 1, f"threshold {threshold} is not between 0 and 1; {meaning}"))
     share, known = threshold * topics.vocabulary_size, len(topics.words)
@@ -224,7 +217,6 @@ def with_pairs(assignment: Assignment) -> Assignment:
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
-    """Fitted topics of a folder, or the words and topics that a file lists."""
     expected = "expected a folder of 'topicscope topics' or a CSV or JSON file of words and topics"
     refuse((not Path(path).exists(), f"topics: {path} does not exist; {expected}"))
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
@@ -243,7 +235,6 @@ def load_topics(
 def given_topics(
     path: str | Path, vocabulary: Vocabulary, frequency: Float[np.ndarray, " W"] | None = None
 ) -> Assignment:
-    """Your own topics from a file."""
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
     unknown = [repr(word) for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]

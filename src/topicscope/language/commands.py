@@ -56,7 +56,6 @@ def fit_corpus(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Topics:
-    """Fit topics to a sample of a corpus: what `topicscope topics` runs."""
     with opened_folder(TOPICS, config, out, progress, yes) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
@@ -224,7 +223,6 @@ def timeline(
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
-    """The cosines between some words of a model (Figure 3): what `topicscope words` runs."""
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)
@@ -248,10 +246,7 @@ def opened_folder(
     progress: Progress | None,
     yes: bool = False,
 ) -> Iterator[tuple[Folder | None, Progress]]:
-    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
-
-    So is what does not fit into memory or on the disk, unless `yes`.
-    """
+    """Folder and progress of a command. Before both, bad input and (unless `yes`) what is too large are refused."""
     check_inputs(config)
     if not isinstance(config, WordsConfig):
         afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
@@ -280,8 +275,6 @@ def stored(
 
 
 class TextSource:
-    """The text, stop words and topics of a probe or a timeline."""
-
     def __init__(self, config: ProbeConfig | TimelineConfig, engine: Engine, progress: Progress) -> None:
         self.config, self.engine, self.progress = config, engine, progress
         self.fitted: dict[str, tuple[TopicsConfig, Topics]] = {}  # by number, from 1
@@ -295,7 +288,6 @@ class TextSource:
         self.labels = [document.label for _, document in drawn] if config.label_field is not None else []
 
     def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | LabelWords | Assignment:
-        """The labels of the corpus or given topics where there are some, else fitted ones."""
         if self.config.label_field is not None:
             self.progress("reading the corpus")
             drawn = self.corpus.numbered_sample(self.config.max_documents, self.config.seed)
@@ -316,7 +308,6 @@ class TextSource:
 def fit_sample(
     corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
 ) -> list[Topics]:
-    """One fit for every number of topics, fewest first."""
     progress("reading the corpus")
     texts = corpus.sample(config.max_documents, config.seed)
     with one_thread(), corpus.blamed():

@@ -68,8 +68,6 @@ Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 @section
 class TextConfig(Config):
-    """The text, its words, and the topics that are fitted to it."""
-
     _: KW_ONLY
     text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
@@ -86,8 +84,6 @@ FEWEST_SHUFFLES = 19  # of which p can be as small as that
 
 @section
 class ModelPass(Config):
-    """How a model is measured at given topics."""
-
     _: KW_ONLY
     windows: Count | None = 2
     embedding: Embedding = "matrix"
@@ -98,8 +94,6 @@ class ModelPass(Config):
 
 @section
 class Measurement(ModelPass):
-    """What a probe measures, and what it compares with."""
-
     _: KW_ONLY
     thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
@@ -124,8 +118,6 @@ QUICK_PASS: Mapping[str, int] = {"documents": 50, "windows": 1, "bootstrap": 200
 
 @section
 class TopicsConfig(TextConfig):
-    """Settings of `fit_corpus`, and the options of `topicscope topics`."""
-
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
     QUICK: ClassVar[Mapping[str, int]] = QUICK_FIT
 
@@ -138,13 +130,17 @@ class TopicsConfig(TextConfig):
     min_documents: Count = 5
 
 
-def one_source(config: "ProbeConfig | TimelineConfig") -> None:
-    both = config.label_field is not None and config.topics_from is not None
-    refuse((both, "label_field and topics_from both say what the topics are; give one of them"))
+class OneSource:
+    topics_from: str | None
+    label_field: str | None
+
+    def __post_init__(self) -> None:
+        both = self.label_field is not None and self.topics_from is not None
+        refuse((both, "label_field and topics_from both say what the topics are; give one of them"))
 
 
 @section
-class ProbeConfig(TextConfig, Measurement):
+class ProbeConfig(OneSource, TextConfig, Measurement):
     """Settings of `probe`, and the options of `topicscope probe`.
 
     Attributes:
@@ -193,8 +189,6 @@ class ProbeConfig(TextConfig, Measurement):
     documents: Count = 250
     device: Device = "auto"
 
-    __post_init__ = one_source
-
     @classmethod
     def require(cls, settings: Mapping[str, object]) -> None:
         refuse(
@@ -204,7 +198,7 @@ class ProbeConfig(TextConfig, Measurement):
 
 
 @section
-class TimelineConfig(TextConfig, ModelPass):
+class TimelineConfig(OneSource, TextConfig, ModelPass):
     """Settings of `timeline`, and the options of `topicscope timeline`.
 
     Attributes:
@@ -248,13 +242,9 @@ class TimelineConfig(TextConfig, ModelPass):
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
 
-    __post_init__ = one_source
-
 
 @section
 class WordsConfig(Config):
-    """Settings of `map_words`, and the arguments of `topicscope words`."""
-
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
@@ -274,7 +264,6 @@ def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> Topic
 
 
 def probe_point(settings: Mapping[str, object]) -> ProbeConfig:
-    """The config of one point of a sweep: a probe of one model at one threshold."""
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
         said = f"{name} has several values, and a point of a sweep has one; make {name} an axis"

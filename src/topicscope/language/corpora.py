@@ -38,7 +38,6 @@ Line = tuple[str, str]  # its place, and its text
 
 
 def peeked(lines: Iterator[Line]) -> list[Line]:
-    """The first lines, which decide how a text is split: PEEK of them, or fewer where they are long."""
     first: list[Line] = []
     for line in lines:
         first.append(line)
@@ -80,7 +79,6 @@ BROKEN, ENCODING = "broken lines", "lines with bad encoding"
 
 
 def suffixes(path: Path) -> tuple[str, str | None]:
-    """'.jsonl' and '.gz' of a name such as texts.jsonl.gz."""
     packing = path.suffix.lower() if path.suffix.lower() in UNPACK else None
     return (path.with_suffix("") if packing else path).suffix.lower(), packing
 
@@ -98,8 +96,6 @@ def kind_of(file: str) -> tuple[str, str | None]:
 
 
 class Document(NamedTuple):
-    """A text, and its label where the corpus has a field of labels and the document a value in it."""
-
     text: str
     label: str | None = None
 
@@ -201,10 +197,7 @@ class Corpus:
         return [document.text for _, document in self.numbered_sample(count, seed)]
 
     def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
-        """The same with their numbers among all documents, from 1.
-
-        Reads the whole corpus once and holds `count` texts in memory.
-        """
+        """The same with their numbers among all documents, from 1; only `count` texts are held in memory."""
         every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         if not drawn:
@@ -217,10 +210,7 @@ class Corpus:
             require(["zstandard"] if packing == ".zst" else [], "a corpus in .zst files")
 
     def check(self) -> None:
-        """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked.
-
-        With a field of labels, those of the first CHECKED documents have to be usable, and some two have to differ.
-        """
+        """Raise InputError unless there is a text, with usable labels: reads the first ones. The hub is not asked."""
         self.check_libraries()
         if any(file.startswith(HUB) for file in self.files):
             return
@@ -255,9 +245,7 @@ class Corpus:
             raise InputError("; ".join([f"{error}", *said])) from None
 
     def fingerprint(self) -> str:
-        """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a
-        hub of its name).
-        """
+        """A digest of the files' bytes (of large ones of their sizes, of a corpus on a hub of its name)."""
         digest = hashlib.sha256()
         local = (file for file in self.files if not file.startswith(HUB))
         sizes = {file: checked_file(file, "the corpus", MOST_FILE).stat().st_size for file in local}
@@ -272,10 +260,7 @@ class Corpus:
         return digest.hexdigest()
 
     def summary(self) -> str:
-        """What was read, in words: '120 documents, 2 broken lines (articles.jsonl, line 17; articles.jsonl, line 40)'.
-
-        Of the last pass that came to the end of the corpus, or else of the present one.
-        """
+        """What the last complete pass has read, or else the present one: '120 documents, 2 broken lines (...)'."""
         return self._summary() if self.whole is None else self.whole
 
     def _summary(self) -> str:
@@ -297,7 +282,6 @@ class Corpus:
         return self._unpacked(file, packing, read)
 
     def _fault(self, name: str, where: str, count: int = 1, *, worst: bool = False) -> None:
-        """One more of them; `worst`: named first, whatever came before."""
         self.counts[name] += count
         places = self.places.setdefault(name, [])
         if worst:

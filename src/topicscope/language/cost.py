@@ -84,7 +84,6 @@ def _counts(value: object) -> bool:
 
 
 def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:
-    """Bytes of the documents that are held in memory: a sample of the corpus, or all of it."""
     total = 0.0
     for path in map(Path, corpus_of(config).files):
         packed = path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet")
@@ -93,7 +92,6 @@ def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: i
 
 
 def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """A bound for the fits of topics: words by topics, documents by topics, and a step for every word and sweep."""
     counts, times = [config.topics] if isinstance(config.topics, int) else list(config.topics), 1.0
     if isinstance(config, TopicsConfig):
         times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else OTHER_BACKENDS)
@@ -104,7 +102,6 @@ def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
 
 
 def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
-    """A coarse bound for one model over the sampled documents, with all that is measured on it."""
     probed = config if isinstance(config, ProbeConfig) else None
     thresholds = config.thresholds if isinstance(config, ProbeConfig) else [config.threshold]
     assignments = len(thresholds) * (len(probed.topics_per_word) if probed else 1)
@@ -143,7 +140,6 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """What a fit, a probe or a timeline will take at most, from settings and sizes of files alone."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
@@ -160,7 +156,6 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    """The settings that drive the estimate."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

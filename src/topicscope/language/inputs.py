@@ -72,10 +72,7 @@ def readable() -> Iterator[None]:
 
 @readable()
 def check_plain_files(folder: Path) -> None:
-    """Raise InputError unless all that a library may open in a folder is a plain file of bounded size, and unchanged.
-
-    A library that is given a FIFO waits for ever; given ten million layers it builds them.
-    """
+    """Refuse what a library would wait for, read without end, or build without end."""
     for entry in sorted(folder.iterdir()):
         ending = entry.suffix.lower()
         if ending in READ or not entry.is_dir():
@@ -137,7 +134,6 @@ def _parts(folder: Path) -> list[str]:
 
 
 def _numbers(path: Path) -> int:
-    """How many numbers the tensors of a file hold, from their shapes alone."""
     try:
         with safe_open(path, "np") as opened:
             return sum(prod(opened.get_slice(name).get_shape()) for name in opened.keys())  # noqa: SIM118
@@ -164,7 +160,6 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
 
 @readable()
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
-    """Check that models, snapshots, corpora, topics and stop words of a config are there and can be read."""
     check_libraries(config)
     if not isinstance(config, WordsConfig):
         refuse((not config.corpus, "no text is given; name files, folders or hf:NAME (corpus)"))
@@ -193,10 +188,7 @@ def models_of(config: ProbeConfig | TimelineConfig | WordsConfig) -> Sequence[st
 
 
 def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
-    """What does nothing beside the labels or the topics that are given, unless it has a usual value.
-
-    The settings that a folder keeps name all of them; so usual values pass, also those of --quick and of sweeps.
-    """
+    """Usual values pass, also those of --quick and of sweeps: the config of a folder names all settings."""
     labels = config.label_field is not None
     if not labels and config.topics_from is None:
         return
@@ -240,7 +232,6 @@ def model_place(name: str | Path) -> Place:
 
 
 def check_model(name: str | Path) -> Place:
-    """Find a model, and check that a local folder holds one whose weights run no code when they are opened."""
     place = model_place(name)
     if place.local:
         read_model_files(Path(place.name))
@@ -248,7 +239,6 @@ def check_model(name: str | Path) -> Place:
 
 
 def check_tokenizer(name: str | Path) -> Place:
-    """The place of a tokenizer whose files a library can open."""
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
@@ -261,7 +251,6 @@ def check_tokenizer(name: str | Path) -> Place:
 
 
 def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
-    """Step and model of each snapshot, in order of the steps."""
     snapshots = [(_step(model), model) for name in names for model in _models(name)]
     [(step, times)] = Counter(step for step, _ in snapshots).most_common(1)
     refuse(

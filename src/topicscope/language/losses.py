@@ -111,11 +111,7 @@ def try_out(predictor: Predictor) -> None:
 def position_losses(
     predictor: Predictor, pieces: Iterable[Window], seed: int, *, rounds: int = 1
 ) -> Iterator[WindowLosses]:
-    """How well a model predicts each word of a text.
-
-    Of decoders all tokens but the first are predicted at once. Of others each round masks a share of the tokens, other
-    ones than the rounds before. Special tokens are not predicted. Windows are taken as they are needed.
-    """
+    """Decoders predict all tokens but the first at once; of others each round masks other tokens. None are special."""
     special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
     masked = predictor.objective != "next"
     size = int(predictor.model.get_output_embeddings().weight.shape[0])

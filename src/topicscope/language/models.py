@@ -42,7 +42,6 @@ HEADS = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the library's remarks on missing heads, and without its own progress bars."""
     logs, hub = transformers.logging, logging.getLogger("huggingface_hub")
     with ExitStack() as restored:
         restored.callback(logs.set_verbosity, logs.get_verbosity())
@@ -121,7 +120,6 @@ def check_architecture(config: Any, name: str | Path) -> None:
 
 
 def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> None:
-    """Raise InputError where a model is far larger than its weights file, or than the memory of this machine."""
     count, memory = sum(parameter.numel() for parameter in empty.parameters()), machine_memory()
     need = 4 * count + sum(buffer.numel() * buffer.element_size() for buffer in empty.buffers())
     refuse(
@@ -167,10 +165,7 @@ def counted(count: int) -> str:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model with its tokenizer.
-
-    Sent to another process it is only the place that it was loaded from; that process loads it again.
-    """
+    """A model with its tokenizer. Another process gets the place that it was loaded from, and loads it again."""
 
     name: str
     model: LibraryModel
@@ -301,10 +296,7 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
 
 
 def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
-    """The longest input that the tokenizer and the positions allow.
-
-    Where positions start after the padding index, they are fewer than the rows of their table.
-    """
+    """The longest input of the tokenizer and the positions, some of which may come before the padding index."""
     keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
     lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
     tables = [

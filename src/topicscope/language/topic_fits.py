@@ -80,7 +80,6 @@ class Sampler:
     seed: int
 
     def fit(self, documents: list[Document], words: int, topics: int, seed: int, progress: Progress) -> Fit:
-        """The likeliest of the restarts, the most common topic first."""
         fits = [
             BACKENDS[self.backend](documents, words, topics, self.iterations, seed + 1000 * i, progress)
             for i in range(self.restarts)
@@ -164,11 +163,7 @@ def judged(
     how: Sampler | None,
     progress: Progress,
 ) -> TopicFit:
-    """With the coherence of every topic; and, where `how` says how to fit again, stability and held-out perplexity.
-
-    The second fit has the next seed, and does not see a tenth of the documents. The topics themselves are fitted to all
-    of them.
-    """
+    """With coherence; where `how` is given, a second fit without a tenth of the documents gives the other measures."""
     tops = [best(row, TOP) for row in probability]
     fit = replace(fit, coherence=rounded(measure.coherence(documents, tops)))
     if how is None or len(documents) < 2:

@@ -314,7 +314,6 @@ class Topics(Result):
 
     @property
     def shares(self) -> Float[np.ndarray, " K"]:
-        """Of each topic in a document, averaged over documents."""
         return self.document_topics.mean(0, dtype=float)
 
     @property

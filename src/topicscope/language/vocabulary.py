@@ -59,7 +59,6 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all tokens: it tells tokenizers apart."""
         tokens = self.tokenizer.convert_ids_to_tokens(list(range(self.size)))
         return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
 
@@ -138,11 +137,7 @@ def windows(
     per_document: int | None,
     length: int | None = None,
 ) -> Iterator[Window]:
-    """Documents cut to the model's length (or a smaller one), at most `per_document` windows of each.
-
-    A word at a cut is not a whole word. Nobody knows how many windows there are before the last is cut; how many
-    documents are done is known all the way.
-    """
+    """Documents cut to the model's length (or `length`). A word at a cut is not a whole word."""
     before, after = special_tokens(loaded.tokenizer)
     room = min(length or loaded.window, loaded.window) - len(before) - len(after)
     for number, text in enumerate(texts):
@@ -174,7 +169,6 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
-    """Put windows of about the same length into batches."""
     room = TOKENS if most is None else min(TOKENS, most)
     rest = sorted(chunk, key=lambda window: len(window.tokens), reverse=True)
     while rest:  # each batch is padded to its first window
@@ -191,11 +185,7 @@ Document = Int[np.ndarray, " N"]  # the numbers of its words
 def in_shards(
     engine: Engine, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
 ) -> Iterator[Output]:
-    """`work(common, shard)` of every shard, in order.
-
-    The engine serial takes one shard after another and passes the caller's own objects. Any other engine gets `common`
-    packed as a pool of processes packs what it sends, but every process unpacks it only once.
-    """
+    """`work(common, shard)` of every shard, in order. Processes unpack `common` once; serial uses the caller's own."""
     if engine is serial:
         return (work(common, shard) for shard in shards)
     return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), shards))
@@ -223,14 +213,11 @@ def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Documen
 def top_pairs(
     documents: Sequence[Document], words: int, count: int, engine: Engine = serial
 ) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
-    """The pairs of different words that share most stretches of text (the control of Table 2).
-
-    A pair is at most as frequent as its rarer word, so only frequent words are looked at.
-    """
+    """The pairs of different words that share most stretches of text (the control of Table 2)."""
     shards = list(chunks(documents, DOCUMENTS))
     spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
     order = np.argsort(-spread, kind="stable")
-    size = min(words, 2000)
+    size = min(words, 2000)  # of frequent words: a pair is at most as frequent as its rarer word
     while True:
         frequent = np.sort(order[:size])
         counts = in_shards(engine, joint_counts, (words, frequent), shards)

@@ -36,8 +36,6 @@ MEANING: dict[Answer, str] = {
 
 @dataclass(frozen=True, repr=False)
 class WordMap(Result):
-    """Cosines between words (Figure 3)."""
-
     kind: ClassVar[str] = WORDS.name
     model: str
     words: tuple[str, ...]
@@ -107,9 +105,8 @@ class WordMap(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            data["model"], *map(tuple, (data["words"], data["groups"], data["pieces"])), np.array(data["cosine"])
-        )
+        words, groups, pieces = (tuple(data[name]) for name in ("words", "groups", "pieces"))
+        return cls(data["model"], words, groups, pieces, np.array(data["cosine"]))
 
     def write(self, folder: Folder) -> None:
         write_json(folder.file("words.json"), self.as_dict())
