@@ -71,11 +71,10 @@ def checksum(data: bytes) -> int:
 
 
 def record(data: bytes) -> bytes:
-    parts = struct.pack("<Q", len(data)), data
-    return b"".join(
-        part + struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
-        for part, crc in zip(parts, map(checksum, parts), strict=True)
-    )
+    length = struct.pack("<Q", len(data))
+    checksums = (((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF for crc in map(checksum, (length, data)))
+    first, second = (struct.pack("<I", number) for number in checksums)
+    return length + first + data + second
 
 
 def varint(number: int) -> bytes:
@@ -84,11 +83,9 @@ def varint(number: int) -> bytes:
     >>> varint(300).hex()
     'ac02'
     """
-    groups = bytearray()
-    while number > 0x7F:
-        groups.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*groups, number])
+    if number > 0x7F:
+        return bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+    return bytes([number])
 
 
 def field(key: bytes, data: bytes) -> bytes:

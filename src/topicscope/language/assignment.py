@@ -27,7 +27,7 @@ from topicscope.ground import (
 from topicscope.language.configs import TopicsPerWord
 from topicscope.language.corpora import first_few, separator_hint, usable_labels
 from topicscope.language.topic_fits import PAIRS, shared_words
-from topicscope.language.topics import Topics, best
+from topicscope.language.topics import CorpusWords, Topics, best
 from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
 from topicscope.measure import Membership, log_odds_z
 
@@ -38,18 +38,12 @@ LONGEST_LABEL = 40  # characters of a label in a title
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelWords:
+class LabelWords(CorpusWords):
     """The labels of a corpus as topics: how much likelier each word is in documents of each label than in others."""
 
     names: tuple[str, ...]  # the labels, the most common first
     documents: tuple[int, ...]  # how many have each label
-    words: tuple[str, ...]
-    token: Int[np.ndarray, " W"]
     scores: Float[np.ndarray, "K W"]  # z of each word in each label, from `log_odds_z`
-    frequency: Float[np.ndarray, " W"]
-    cooccurring: Int[np.ndarray, "P 2"]  # words that stand together most often, the commonest pair first
-    vocabulary_size: int
-    fingerprint: str
     remark: str
 
     def __len__(self) -> int:

@@ -70,6 +70,7 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
 Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
 KNOWN = TEXT | LINES | TABLES | PARQUET
+OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # these cannot be read, and are refused
 HUB = "hf:"
 # an article of WikiText starts with such a line; the headings of its sections have more signs
 HEADING = re.compile(r"^ = [^=].* = \n?$")
@@ -79,7 +80,7 @@ BROKEN, ENCODING = "broken lines", "lines with bad encoding"
 
 
 def suffixes(path: Path) -> tuple[str, str | None]:
-    packing = path.suffix.lower() if path.suffix.lower() in UNPACK else None
+    packing = path.suffix.lower() if path.suffix.lower() in (*UNPACK, *OTHER_PACKINGS) else None
     return (path.with_suffix("") if packing else path).suffix.lower(), packing
 
 
@@ -88,10 +89,11 @@ def kind_of(file: str) -> tuple[str, str | None]:
     if file.startswith(HUB):
         return HUB, None
     kind, packing = suffixes(Path(file))
-    if kind not in KNOWN:
-        raise InputError(f"{file}: unknown kind of file; expected {', '.join(sorted(KNOWN))}, compressed or not")
-    if kind in PARQUET and packing:
-        raise InputError(f"{file}: a Parquet file has its own compression; decompress it first")
+    expected = f"expected {', '.join(sorted(KNOWN))}, compressed or not"
+    refuse(
+        (kind not in KNOWN or packing in OTHER_PACKINGS, f"{file}: unknown kind of file; {expected}"),
+        (kind in PARQUET and packing, f"{file}: a Parquet file has its own compression; decompress it first"),
+    )
     return kind, packing
 
 
@@ -104,7 +106,6 @@ class UnreadableFileError(InputError):
     """A file of which nothing can be read; others of the corpus may do."""
 
 
-OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # these cannot be read
 UNLABELLED = "without a label"
 CHECKED = 2500  # documents whose labels are looked at before any work
 MOST_LABELS = 1000
@@ -331,8 +332,8 @@ class Corpus:
         first, split = peeked(lines), str(self.split)
         if split == "auto":
             start = next((line for _, line in first if line.strip()), "")
-            blank = any(not line.strip() for line in "".join(line for _, line in first).strip("\n").split("\n"))
-            split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
+            inside = "".join(line for _, line in first).strip("\n").split("\n")
+            split = "article" if HEADING.match(start) else "line" if all(map(str.strip, inside)) else "paragraph"
         if split == "line":
             yield from (Document(line) for _, line in chain(first, lines))
             return
@@ -530,7 +531,7 @@ def files_of(source: str) -> list[str]:
     path = Path(source)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if not p.is_dir() and _text(p))
+            inside = (p for p in path.rglob("*") if not p.is_dir() and suffixes(p)[0] in KNOWN)
             files = sorted(str(p) for p in inside if not any(x.startswith(".") for x in p.relative_to(path).parts))
             missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, compressed or not)"
         else:
@@ -541,13 +542,6 @@ def files_of(source: str) -> list[str]:
         raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
     refuse((not files, missing))
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
-
-
-def _text(path: Path) -> bool:
-    """a.txt, a.txt.gz, and a.txt.lz4, whose packing cannot be read, which reading says; not a.txt.md5."""
-    kind, packing = suffixes(path)
-    other = path.suffix.lower() in OTHER_PACKINGS and path.with_suffix("").suffix.lower() in KNOWN
-    return kind in KNOWN or (packing is None and other)
 
 
 def reservoir(items: Iterable[tuple[int, Text]], count: int, rng: np.random.Generator) -> list[tuple[int, Text]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,7 @@ def fit_topics(
         [['frog', 'newt', 'pond', 'toad'], ['mozart', 'opera', 'schubert', 'violin']]
     """
     how = Sampler(backend, iterations, restarts, seed)
-    (found,) = fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)
-    return found
+    return fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)[0]
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,9 @@ def fit_each(
         lengths = np.array([len(document) for document in documents])
         fits = []
         for topics in counts:
-            which = f"{topics} " if len(counts) > 1 else ""
-            probability, mixture, trace = how.fit(documents, len(used), topics, how.seed, named(shown, which))
+            phase = f"fitting {topics} topics" if len(counts) > 1 else FITTING
+            first, second = partial(renamed, shown, phase), partial(renamed, shown, f"{phase} again")
+            probability, mixture, trace = how.fit(documents, len(used), topics, how.seed, first)
             fit = TopicFit(
                 backend=how.backend,
                 topics=topics,
@@ -142,18 +143,16 @@ def fit_each(
                     cooccurring=pairs,
                     vocabulary_size=vocabulary.size,
                     fingerprint=vocabulary.fingerprint,
-                    fit=judged(fit, probability, documents, how if stability else None, named(shown, which, " again")),
+                    fit=judged(fit, probability, documents, how if stability else None, second),
                 )
             )
         return fits
 
 
-def named(progress: Progress, before: str, after: str = "") -> Progress:
-
-    def show(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        progress(phase.replace("topics", f"{before}topics{after}"), done, total, note)
-
-    return show
+def renamed(
+    progress: Progress, phase: str, _phase: str, done: float = 0, total: float | None = None, note: str = ""
+) -> None:
+    progress(phase, done, total, note)
 
 
 def judged(
@@ -206,10 +205,9 @@ def fit_tomotopy(
 ) -> Fit:
     """Fit LDA by collapsed Gibbs sampling with tomotopy, on one worker, so that it can be repeated."""
     tomotopy = needed("tomotopy", "the backend tomotopy")
-    names = [str(i) for i in range(words)]
     model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)
     for document in documents:
-        model.add_doc([names[i] for i in document])
+        model.add_doc(list(map(str, document.tolist())))
     trace, step = [], 10
     progress(FITTING, 0, iterations)
     for start in range(0, iterations, step):
@@ -336,11 +334,12 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         )
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
-    # nine digits keep the file small; columns sum to 1 within 1e-9
-    matrix = [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()]
-    names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
     settings: dict[str, dict[str, object]] = {
-        "topic_model": {"matrix": matrix, "word_names": names},
+        "topic_model": {
+            # nine digits keep the file small; columns sum to 1 within 1e-9
+            "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],
+            "word_names": [shown(topics.words[word])[:LONGEST_NAME] for word in kept],
+        },
         "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
     }
     without = f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}."

@@ -266,7 +266,17 @@ TOP = 10  # words of a topic that are shown, and whose coherence is measured
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Topics(Result):
+class CorpusWords:
+    words: tuple[str, ...]
+    token: Int[np.ndarray, " W"]
+    frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
+    cooccurring: Int[np.ndarray, "P 2"]  # words that stand together most often, the commonest pair first
+    vocabulary_size: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Topics(CorpusWords, Result):
     """Topics of a corpus, from `fit_topics`.
 
     Attributes:
@@ -287,15 +297,9 @@ class Topics(Result):
     """
 
     kind: ClassVar[str] = TOPICS.name
-    words: tuple[str, ...]
-    token: Int[np.ndarray, " W"]
     probability: Float[np.ndarray, "K W"]
-    frequency: Float[np.ndarray, " W"]
     document_topics: Float[np.ndarray, "D K"]
     document_lengths: Int[np.ndarray, " D"]
-    cooccurring: Int[np.ndarray, "P 2"]
-    vocabulary_size: int
-    fingerprint: str
     fit: TopicFit
     compared: tuple[TopicQuality, ...] = ()
 
