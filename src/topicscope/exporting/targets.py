@@ -312,10 +312,10 @@ def export(
 
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     check_out(place.parent if is_file else place)
-    if source.resolve() in (place.resolve(), *place.resolve().parents):
-        raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
+    other, inside = "choose another place (--out)", source.resolve() in (place.resolve(), *place.resolve().parents)
+    refuse((inside, f"{shown(place)} is inside the folder that is exported; {other}"))
     if os.path.lexists(place) and (is_file or not (place.is_dir() and place.name and not any(place.iterdir()))):
-        is_own, other = is_own_file(place) if is_file else is_own_folder(place), "choose another place (--out)"
+        is_own = is_own_file(place) if is_file else is_own_folder(place)
         refuse(
             (not is_own, f"{shown(place)} exists and is not an export of topicscope; {other}"),
             (not force, f"{shown(place)} already exists; replace it (--force), or {other}"),

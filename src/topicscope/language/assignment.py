@@ -81,11 +81,13 @@ def label_words(
     """The words of labels; labels with too few documents are left out, and so are words of too few documents."""
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
-    few = (
-        f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; give "
-        "more text with these labels, or raise --max-documents"
+    refuse(
+        (
+            len(counts) < 2,
+            f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
+            "give more text with these labels, or raise --max-documents",
+        )
     )
-    refuse((len(counts) < 2, few))
     number = {label: k for k, label in enumerate(counts)}
     of_both = zip(labels, texts, strict=True)
     mine = [(number[label], text) for label, text in of_both if label is not None and label in number]
@@ -93,8 +95,12 @@ def label_words(
         shown("counting words")
         documents = word_documents([text for _, text in mine], vocabulary, engine)
         shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
-        few = f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
-        refuse((len(used) < 2, few))
+        refuse(
+            (
+                len(used) < 2,
+                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text",
+            )
+        )
         table = np.zeros((len(counts), len(used)))
         for (k, _), document in zip(mine, documents, strict=True):
             table[k] += np.bincount(document, minlength=len(vocabulary.words))[used]
@@ -202,17 +208,24 @@ def assignments_of(
 def with_pairs(assignment: Assignment) -> Assignment:
     """The assignment, if some two words have no topic in common: else there is nothing to compare with."""
     members = assignment.membership.matrix()
-    said = (
-        "every two words of these topics have a topic in common, so no pairs of different topics are left to compare "
-        "with; give topics of different words"
+    refuse(
+        (
+            len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all(),
+            "every two words of these topics have a topic in common, so no pairs of different topics are left to "
+            "compare with; give topics of different words",
+        )
     )
-    refuse((len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all(), said))
     return assignment
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
-    expected = "expected a folder of 'topicscope topics' or a CSV or JSON file of words and topics"
-    refuse((not Path(path).exists(), f"topics: {path} does not exist; {expected}"))
+    refuse(
+        (
+            not Path(path).exists(),
+            f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
+            "and topics",
+        )
+    )
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
 
@@ -277,12 +290,15 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
 
 def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     data = parse_json(text, shown(path))
-    if not isinstance(data, dict) or not data:
-        raise InputError(f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}")
+    refuse((not isinstance(data, dict) or not data, f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}"))
     if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
         return [(word, str(topic)) for topic, words in data.items() for word in words]
-    plain_topics = all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values())
-    refuse((not plain_topics, f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout"))
+    refuse(
+        (
+            not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()),
+            f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout",
+        )
+    )
     return [(str(word), str(topic)) for word, topic in data.items()]
 
 

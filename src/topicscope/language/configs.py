@@ -135,8 +135,12 @@ class OneSource:
     label_field: str | None
 
     def __post_init__(self) -> None:
-        both = self.label_field is not None and self.topics_from is not None
-        refuse((both, "label_field and topics_from both say what the topics are; give one of them"))
+        refuse(
+            (
+                self.label_field is not None and self.topics_from is not None,
+                "label_field and topics_from both say what the topics are; give one of them",
+            )
+        )
 
 
 @section
@@ -253,8 +257,12 @@ class WordsConfig(Config):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        said = "give at least two words, in groups separated by /, for example: frog toad / mozart schubert"
-        refuse((sum(map(len, self.groups)) < 2, said))
+        refuse(
+            (
+                sum(map(len, self.groups)) < 2,
+                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert",
+            )
+        )
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
@@ -266,6 +274,10 @@ def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> Topic
 def probe_point(settings: Mapping[str, object]) -> ProbeConfig:
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
-        said = f"{name} has several values, and a point of a sweep has one; make {name} an axis"
-        refuse((len(getattr(config, name)) > 1, said))
+        refuse(
+            (
+                len(getattr(config, name)) > 1,
+                f"{name} has several values, and a point of a sweep has one; make {name} an axis",
+            )
+        )
     return config

@@ -158,11 +158,13 @@ class Corpus:
         self.files = [file for source in self.sources for file in files_of(str(source))]
         self.has_field = False  # whether a record had the field: if the first has not, the user chose a wrong one
         self.fields: dict[str, None] = {}  # names of fields of the first record of every file
-        without_fields = [file for file in self.files if kind_of(file)[0] in TEXT]
-        if without_fields and self.label_field is not None:
-            raise InputError(
-                f"{shown(without_fields[0])} is plain text, which has no field {self.label_field!r}; labels are read "
-                "from JSON lines, CSV and Parquet"
+        for file in self.files:
+            refuse(
+                (
+                    kind_of(file)[0] in TEXT and self.label_field is not None,
+                    f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
+                    "lines, CSV and Parquet",
+                )
             )
 
     def __iter__(self) -> Generator[str]:
@@ -201,8 +203,7 @@ class Corpus:
         """The same with their numbers among all documents, from 1; only `count` texts are held in memory."""
         every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
-        if not drawn:
-            raise self._without_text()
+        refuse((not drawn, self._without_text()))
         return sorted(drawn)
 
     def check_libraries(self) -> None:
@@ -217,16 +218,15 @@ class Corpus:
             return
         with closing(self.documents()) as documents:
             labels = [document.label for document in islice(documents, 1 if self.label_field is None else CHECKED)]
-            if not labels:
-                raise self._without_text()
+            refuse((not labels, self._without_text()))
             if self.label_field is not None:
                 if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
                     labels += islice((d.label for d in documents if d.label not in (None, *labels)), 1)
                 with self.blamed():
                     usable_labels(labels, self.label_field)
 
-    def _without_text(self) -> InputError:
-        return InputError(
+    def _without_text(self) -> str:
+        return (
             f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()}); "
             "give plain text, or a table or JSON lines with the text in a field (--text-field)"
         )
@@ -404,11 +404,13 @@ class Corpus:
 
     def _label(self, value: object, place: str) -> str | None:
         """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
-        if isinstance(value, list | dict | tuple | bytes):
-            raise InputError(
+        refuse(
+            (
+                isinstance(value, list | dict | tuple | bytes),
                 f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
-                "document, a text or a number"
+                "document, a text or a number",
             )
+        )
         if value is None or value != value:  # tables write NaN where nothing is there
             return None
         text = str(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -225,8 +225,8 @@ def model_place(name: str | Path) -> Place:
         raise InputError(
             f"{name} is a file; expected a hub id, or a folder with config.json, model.safetensors, tokenizer.json"
             if exists
-            else f"no such model: {name} "
-            "(expected a folder with config.json and model.safetensors, or a hub id such as bert-base-uncased)"
+            else f"no such model: {name} (expected a folder with config.json and model.safetensors, or a hub id such "
+            "as bert-base-uncased)"
         )
     return Place(match["name"], local=False, revision=match["revision"] or "main")
 
@@ -242,11 +242,13 @@ def check_tokenizer(name: str | Path) -> Place:
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
-        if not any(file for pattern in TOKENIZER for file in Path(place.name).glob(pattern)):
-            raise InputError(
+        refuse(
+            (
+                not any(file for pattern in TOKENIZER for file in Path(place.name).glob(pattern)),
                 f"{shown(name)} has no tokenizer: expected tokenizer.json, or vocab.txt, or a .model file; give a "
-                "folder with the files of a tokenizer, or a hub id"
+                "folder with the files of a tokenizer, or a hub id",
             )
+        )
     return place
 
 
@@ -263,23 +265,30 @@ def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
 def _models(name: str) -> list[str]:
     """The models inside a folder; or the name itself where it is a model."""
     path = Path(name)
-    if not path.exists() and not HUB_ID.fullmatch(name):
-        raise InputError(
-            f"no such folder: {name} (expected snapshots of 'topicscope pretrain', model folders, "
-            "or hub ids such as OWNER/NAME@step1000)"
+    refuse(
+        (
+            not path.exists() and not HUB_ID.fullmatch(name),
+            f"no such folder: {name} (expected snapshots of 'topicscope pretrain', model folders, or hub ids such as "
+            "OWNER/NAME@step1000)",
         )
+    )
     for place in (path, *(path / folder for folder in FOLDERS)):
         inside = sorted(place.iterdir()) if place.is_dir() else []
         models = [str(p) for p in inside if STEP.search(p.name) and (p / "config.json").is_file()]
         if models:
             return models
-    if path.is_dir() and not (path / "config.json").is_file():
-        raise InputError(
-            f"{name} holds several runs; name one of them, for example {path / 'run-000'}"
-            if (path / "run-000").is_dir()
-            else f"{name} holds no snapshots "
-            "(folders such as step-000100 or checkpoint-500, each with config.json and model.safetensors)"
-        )
+    without = path.is_dir() and not (path / "config.json").is_file()
+    refuse(
+        (
+            without and (path / "run-000").is_dir(),
+            f"{name} holds several runs; name one of them, for example {path / 'run-000'}",
+        ),
+        (
+            without,
+            f"{name} holds no snapshots (folders such as step-000100 or checkpoint-500, each with config.json and "
+            "model.safetensors)",
+        ),
+    )
     return [name]
 
 

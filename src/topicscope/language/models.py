@@ -210,8 +210,7 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
             place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
         )
         numbers = [*tokenizer.get_vocab().values(), *tokenizer(TRIED)["input_ids"], *tokenizer.all_special_ids]
-        if not numbers or min(numbers) < 0:
-            raise InputError(f"{said} (it has no tokens)")
+        refuse((min(numbers, default=-1) < 0, f"{said} (it has no tokens)"))
         tokenizer.decode(tokenizer(TRIED)["input_ids"])
     return tokenizer
 
@@ -272,8 +271,7 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
     with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
         rows = int(model.get_input_embeddings().weight.shape[0])
     tokens = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
-    if tokens > rows:
-        raise InputError(f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}")
+    refuse((tokens > rows, f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}"))
     if getattr(model.config, "_attn_implementation", "eager") != "eager":
         try:
             model.set_attn_implementation("eager")

@@ -406,8 +406,12 @@ class Topics(CorpusWords, Result):
             reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             raise InputError(f"{shown(path / HEAD)} is damaged ({reason}); {ADVICE}") from None
         arrays, _ = read_tensors(path / TENSORS, ADVICE)
-        other = f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}"
-        refuse((head.digest != file_digest(path / TENSORS), other))
+        refuse(
+            (
+                head.digest != file_digest(path / TENSORS),
+                f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}",
+            )
+        )
         check_arrays(arrays, head, path / TENSORS)
         return cls(
             words=tuple(head.words),

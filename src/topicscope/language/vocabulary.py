@@ -25,7 +25,19 @@ import numpy as np
 from jaxtyping import Bool, Int
 from scipy import sparse
 
-from topicscope.ground import Common, Engine, InputError, Item, Output, in_order, read_text, repeatable, serial, shown
+from topicscope.ground import (
+    Common,
+    Engine,
+    InputError,
+    Item,
+    Output,
+    in_order,
+    read_text,
+    refuse,
+    repeatable,
+    serial,
+    shown,
+)
 
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
@@ -89,8 +101,7 @@ def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -
     texts = [f"{BEFORE} {word}" for word in candidates.values()]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = {i: candidates[i] for i, tokens in zip(candidates, back, strict=True) if tokens == [*before, i]}
-    if not words:
-        raise InputError("this tokenizer has no token that is a whole word; choose one that has whole words as tokens")
+    refuse((not words, "this tokenizer has no token that is a whole word; choose one that has whole words as tokens"))
     continues = np.array([piece[:1].isalnum() for piece in pieces])
     return Vocabulary(tokenizer, size, np.array(list(words)), tuple(words.values()), continues)
 

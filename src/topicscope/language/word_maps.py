@@ -154,8 +154,12 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
         loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
     ]
     for word, pieces in zip(words, tokens, strict=True):
-        unknown = not pieces or loaded.tokenizer.unk_token_id in pieces
-        refuse((unknown, f"{loaded.name}: its tokenizer does not know {word!r}"))
+        refuse(
+            (
+                not pieces or loaded.tokenizer.unk_token_id in pieces,
+                f"{loaded.name}: its tokenizer does not know {word!r}",
+            )
+        )
     counts = tuple(len(pieces) for pieces in tokens)
     vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
     means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
