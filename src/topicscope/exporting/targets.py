@@ -124,7 +124,6 @@ def tag(name: str) -> str:
     return f"loss/{name.removesuffix('_loss')}" if name.endswith("_loss") else "loss/train" if name == "loss" else name
 
 
-TAGS = ["topicscope", "topic-structure", "interpretability"]
 TASKS = {"MaskedLM": "fill-mask", "CausalLM": "text-generation", "LMHeadModel": "text-generation"}
 CLASSES = {"fill-mask": "AutoModelForMaskedLM", "text-generation": "AutoModelForCausalLM"}
 READING = (
@@ -142,7 +141,7 @@ def model_card(
     loader = CLASSES.get(task, "AutoModel")
     metadata = {
         "library_name": "transformers",
-        "tags": TAGS,
+        "tags": ["topicscope", "topic-structure", "interpretability"],
         **({"pipeline_tag": task} if config else {}),
         **({"base_model": name} if on_hub else {}),
     }
@@ -153,8 +152,8 @@ def model_card(
     ]
     lines = [
         *(f"# {plain(short(name))}", ""),
-        *(training_part(run) if run else ()),
-        *(verdict_part(probe) if probe else ()),
+        *(() if run is None else training_part(run)),
+        *(() if probe is None else verdict_part(probe)),
         *(() if on_hub else use),
     ]
     front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
@@ -238,7 +237,6 @@ def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
 
 RECEIPT = "exported.json"  # this file says what an exported folder was made from, and lists its files
 EVENTS = "events.out.tfevents.0.topicscope"  # TensorBoard reads files with 'tfevents' in their names
-OWN_CARD = "README.source.md"
 METADATA = b"topicscope"
 
 
@@ -334,8 +332,7 @@ def is_own_file(path: Path) -> bool:
 def is_own_folder(path: Path) -> bool:
     try:
         listed = parse_json(read_bytes(path / RECEIPT), RECEIPT)["files"]
-        there = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()}
-        return there == {RECEIPT, *listed}
+        return {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()} == {RECEIPT, *listed}
     except (InputError, OSError, KeyError, TypeError):
         return False
 
@@ -345,26 +342,27 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 def to_tensorboard(result: Result, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
     runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
-    if not runs:
-        raise InputError(
+    refuse(
+        (
+            not runs,
             f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
-            "of them with points that are done; --to parquet accepts any"
+            "of them with points that are done; --to parquet accepts any",
         )
+    )
     with files.whole_folder(place) as folder:
         for number, (name, curves) in enumerate(runs):
             progress("writing curves", number, len(runs))
             (folder / name).mkdir(exist_ok=True)
             files.write(folder / name / EVENTS, event_file(curves))
-        names = write_receipt(folder, source, result, "tensorboard")
-    return names, [f"To view it: tensorboard --logdir {place}"]
+        return write_receipt(folder, source, result, "tensorboard"), [f"To view it: tensorboard --logdir {place}"]
 
 
 def to_parquet(result: Result, source: Path, place: Path, _model: str | None, _progress: Progress) -> Written:
     from pyarrow import parquet
 
-    table, stream = result.table(), io.BytesIO()
-    about = f"{result.kind}: {shown(source.resolve().name)}"
-    parquet.write_table(table.replace_schema_metadata({METADATA: about}), stream)
+    stream = io.BytesIO()
+    table = result.table().replace_schema_metadata({METADATA: f"{result.kind}: {shown(source.resolve().name)}"})
+    parquet.write_table(table, stream)
     place.parent.mkdir(parents=True, exist_ok=True)
     files.write(place, stream.getvalue())
     return [place.name], [f"{table.num_rows:,} rows, {table.num_columns} columns"]
@@ -384,7 +382,7 @@ def to_hf(result: Result, source: Path, place: Path, model: str | None, progress
     with files.whole_folder(place) as folder:
         for file in language.published_files(home) if at.local else []:
             progress(f"copying {file.name}")
-            shutil.copyfile(file, folder / (OWN_CARD if file.name == "README.md" else file.name))
+            shutil.copyfile(file, folder / ("README.source.md" if file.name == "README.md" else file.name))
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
         return write_receipt(folder, source, result, "hf"), [
             f"Load it with from_pretrained({str(place)!r}) of transformers"
@@ -396,11 +394,14 @@ def to_hf(result: Result, source: Path, place: Path, model: str | None, progress
 def chosen_model(result: Result, source: Path, model: str | None) -> tuple[PretrainRun | None, Probe | None, str]:
     if isinstance(result, Probe):
         brief = result.models.values()
-        if model is None and len(brief) > 1:
-            raise InputError(f"{shown(source)} has {len(brief)} models; choose one with --model: {', '.join(brief)}")
         names = {key: name for name, short_name in result.models.items() for key in (None, short_name, name)}
-        if model not in names:
-            raise InputError(f"no model {model!r} in {shown(source)}; {nearest(str(model), brief)}")
+        refuse(
+            (
+                model is None and len(brief) > 1,
+                f"{shown(source)} has {len(brief)} models; choose one with --model: {', '.join(brief)}",
+            ),
+            (model not in names, f"no model {model!r} in {shown(source)}; {nearest(str(model), brief)}"),
+        )
         return None, result.of_model(names[model]), names[model]
     if isinstance(result, PretrainRun) and result.status == "done" and model is None:
         return result, None, str(source / "model")
@@ -413,8 +414,14 @@ def chosen_model(result: Result, source: Path, model: str | None) -> tuple[Pretr
 
 def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[str]:
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
-    about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
-    files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})
+    about = {
+        "topicscope": folders.version_of("topicscope"),
+        "from": shown(source.resolve().name),
+        "kind": result.kind,
+        "to": to,
+        "files": names,
+    }
+    files.write_json(folder / RECEIPT, about)
     return [*names, RECEIPT]
 
 

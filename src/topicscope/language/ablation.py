@@ -24,7 +24,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.ground import InputError, Progress, Stream, generator, silent
+from topicscope.ground import InputError, Progress, Stream, generator, refuse, silent
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import ModelPass
 from topicscope.language.forward import attention_of
@@ -243,9 +243,9 @@ def heads_of_layers(model: LibraryModel, loaded: LoadedModel) -> list[int]:
     with changed_heads(model, watch):
         parts = attention_of(model, tokens, torch.ones_like(tokens))
     heads = [layer.shape[1] for layer in next(iter(parts.values()))]
-    expected = [(*tokens.shape, each) for each in heads]
-    if len(seen) != sum(map(len, parts.values())) or seen[: len(heads)] != expected:
-        raise InputError("the outputs of single heads cannot be read in this architecture")
+    every = len(seen) == sum(map(len, parts.values()))
+    in_order = every and seen[: len(heads)] == [(*tokens.shape, each) for each in heads]
+    refuse((not in_order, "the outputs of single heads cannot be read in this architecture"))
     return heads
 
 

@@ -89,8 +89,7 @@ def label_words(
         )
     )
     number = {label: k for k, label in enumerate(counts)}
-    of_both = zip(labels, texts, strict=True)
-    mine = [(number[label], text) for label, text in of_both if label is not None and label in number]
+    mine = [(number[label], text) for label, text in zip(labels, texts, strict=True) if label and label in number]
     with watched(progress) as shown:
         shown("counting words")
         documents = word_documents([text for _, text in mine], vocabulary, engine)
@@ -128,9 +127,12 @@ def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int
     """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
     largest = first_few([f"{cut(label)} {count}" for label, count in counts.items()], NAMED_LABELS)
     few = first_few([cut(label) for label in rare], NAMED_LABELS)
-    left_out = f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})" if rare else ""
-    unlabelled = f"; {without} of the documents have no label" if without else ""
-    return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
+    parts = [
+        f"labels of {name!r}: {len(counts)} ({largest} documents)",
+        *([f"left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})"] if rare else []),
+        *([f"{without} of the documents have no label"] if without else []),
+    ]
+    return "; ".join(parts)
 
 
 MOST_BYTES = 2**28  # most bytes of a file of words and topics
@@ -280,10 +282,12 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     path = Path(path)
     text = read_text(path, "the topics", MOST_BYTES, "utf-8-sig")
     pairs = _json_pairs(path, text) if path.suffix.lower() == ".json" else _table_pairs(path, text)
-    expected = "expected lines 'word,topic' under such a header, or JSON {word: topic}"
     refuse(
         (len(pairs) > MOST_PAIRS, f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many"),
-        (not pairs, f"{path} names no words; {expected}"),
+        (
+            not pairs,
+            f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}",
+        ),
     )
     return pairs
 
@@ -309,7 +313,6 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     except csv.Error as error:
         raise InputError(f"{shown(path)} is not a table ({one_line(error)}); expected lines 'word,topic'") from None
     if rows and not {"word", "topic"} <= set(rows[0]):
-        columns = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20])
-        hint = separator_hint(list(rows[0]))
-        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {columns}{hint}")
+        there = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20]) + separator_hint(list(rows[0]))
+        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {there}")
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

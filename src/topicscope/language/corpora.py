@@ -49,8 +49,8 @@ def peeked(lines: Iterator[Line]) -> list[Line]:
 def separator_hint(columns: Sequence[str]) -> str:
     """What to do about a table whose header is one name that holds another separator; empty for other tables."""
     found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in columns[0]), None)
-    expected = "expected commas in .csv and tabs in .tsv"
-    return "" if found is None else f" (its columns seem to be separated by {found}; {expected})"
+    said = f" (its columns seem to be separated by {found}; expected commas in .csv and tabs in .tsv)"
+    return said if found else ""
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
@@ -89,9 +89,11 @@ def kind_of(file: str) -> tuple[str, str | None]:
     if file.startswith(HUB):
         return HUB, None
     kind, packing = suffixes(Path(file))
-    expected = f"expected {', '.join(sorted(KNOWN))}, compressed or not"
     refuse(
-        (kind not in KNOWN or packing in OTHER_PACKINGS, f"{file}: unknown kind of file; {expected}"),
+        (
+            kind not in KNOWN or packing in OTHER_PACKINGS,
+            f"{file}: unknown kind of file; expected {', '.join(sorted(KNOWN))}, compressed or not",
+        ),
         (kind in PARQUET and packing, f"{file}: a Parquet file has its own compression; decompress it first"),
     )
     return kind, packing
@@ -238,18 +240,22 @@ class Corpus:
             yield
         except InputError as error:
             every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
-            faults = {
-                BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
-                ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
-            }
-            said = [f"{text} (the first: {self.places[name][0]})" for name, text in faults.items() if self.counts[name]]
+            faults = {BROKEN: f"of {every} documents could not be read", ENCODING: "lines have a bad encoding"}
+            said = [
+                f"{self.counts[name]} {text} (the first: {self.places[name][0]})"
+                for name, text in faults.items()
+                if self.counts[name]
+            ]
             raise InputError("; ".join([f"{error}", *said])) from None
 
     def fingerprint(self) -> str:
         """A digest of the files' bytes (of large ones of their sizes, of a corpus on a hub of its name)."""
         digest = hashlib.sha256()
-        local = (file for file in self.files if not file.startswith(HUB))
-        sizes = {file: checked_file(file, "the corpus", MOST_FILE).stat().st_size for file in local}
+        sizes = {
+            file: checked_file(file, "the corpus", MOST_FILE).stat().st_size
+            for file in self.files
+            if not file.startswith(HUB)
+        }
         for file in self.files:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
             if file in sizes and sum(sizes.values()) <= HASHED:
@@ -533,8 +539,8 @@ def files_of(source: str) -> list[str]:
     path = Path(source)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if not p.is_dir() and suffixes(p)[0] in KNOWN)
-            files = sorted(str(p) for p in inside if not any(x.startswith(".") for x in p.relative_to(path).parts))
+            inside = (p for p in path.rglob("*") if not any(x.startswith(".") for x in p.relative_to(path).parts))
+            files = sorted(str(p) for p in inside if not p.is_dir() and suffixes(p)[0] in KNOWN)
             missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, compressed or not)"
         else:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))

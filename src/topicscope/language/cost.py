@@ -112,9 +112,12 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
     windows = min(pieces / model.window + documents, float(documents * (config.windows or 10**9)))
     longest = min(float(model.window), pieces)
     tokens = windows * model.window
-    memory = SAMPLED * text + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
-    memory += 8 * (assignments + 1) * (config.bootstrap + CHUNK) * (RELATIONS * heads + 2 * RELATIONS * STRATA)
-    memory += 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    memory = (
+        SAMPLED * text
+        + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
+        + 8 * (assignments + 1) * (config.bootstrap + CHUNK) * (RELATIONS * heads + 2 * RELATIONS * STRATA)
+        + 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    )
     work = assignments * config.bootstrap * windows * heads * RELATIONS * 4
     seconds = RESAMPLED * assignments * config.bootstrap
     if probed:
@@ -149,8 +152,8 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     models = [size_of(name) for name in models_of(config)]
     # a probe loads all models before it measures the first
     held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
-    shown = SHOWN * len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0.0
-    start = Cost(disk=5e6 + shown, seconds=5.0)  # the libraries take some seconds
+    documents = len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0
+    start = Cost(disk=5e6 + SHOWN * documents, seconds=5.0)  # the libraries take some seconds
     whole = sum((pass_cost(config, model) for model in models), start + fit)
     return Cost(whole.memory + held, whole.disk, whole.seconds)
 

@@ -79,8 +79,12 @@ def check_plain_files(folder: Path) -> None:
             checked_file(entry, "the file", MOST if ending in READ and ending != WEIGHTS_ENDING else 2**62)
         if entry.name in OBJECTS:
             content = parse_json(read_bytes(entry), shown(entry), finite=False, narrow=False)
-            said = f"{shown(entry)} holds a {type(content).__name__}; expected keys and values"
-            refuse((not isinstance(content, dict), said))
+            refuse(
+                (
+                    not isinstance(content, dict),
+                    f"{shown(entry)} holds a {type(content).__name__}; expected keys and values",
+                )
+            )
     sealed = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL)) if (folder / SEAL).exists() else {}
     for name, digest in sealed.items() if isinstance(sealed, dict) else [(SEAL, "")]:
         if file_digest(checked_file(folder / Path(name).name, "the file", 2**62)) != digest:
@@ -105,13 +109,21 @@ def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
     )
     check_plain_files(folder)
     config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False, narrow=False)
-    own = f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}"  # it would not be checked here
-    refuse((config.get("transformers_weights") is not None, own))
+    refuse(
+        (
+            config.get("transformers_weights") is not None,  # which would not be checked here
+            f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}",
+        )
+    )
     numbers = sum(_numbers(folder / part) for part in ([WEIGHTS] if names[0] == WEIGHTS else _parts(folder)))
     for name, value in _whole_numbers(config):  # by which the library builds far more than the weights fill
         for pattern, most in ((COUNTED, MOST_COUNTED), (POSITIONS, MOST_POSITIONS + numbers)):
-            said = f"{shown(folder / CONFIG)}: {name} = {value}; a model with these weights has at most {most}"
-            refuse((pattern.search(name) and value > most, said))
+            refuse(
+                (
+                    pattern.search(name) and value > most,
+                    f"{shown(folder / CONFIG)}: {name} = {value}; a model with these weights has at most {most}",
+                )
+            )
     return config, numbers
 
 
@@ -127,8 +139,12 @@ def _parts(folder: Path) -> list[str]:
         raise InputError(f"{shown(folder / INDEX)} is damaged: it does not say which file holds which tensor")
     parts = sorted(set(weights.values()))
     for part in parts:
-        said = f"{shown(folder / INDEX)} names {part!r}; expected {WEIGHTS_ENDING} files of the same folder"
-        refuse((Path(part).name != part or not part.endswith(WEIGHTS_ENDING), said))
+        refuse(
+            (
+                Path(part).name != part or not part.endswith(WEIGHTS_ENDING),
+                f"{shown(folder / INDEX)} names {part!r}; expected {WEIGHTS_ENDING} files of the same folder",
+            )
+        )
         checked_file(folder / part, f"the file that {INDEX} names,", 2**62)
     return parts
 
@@ -294,7 +310,11 @@ def _models(name: str) -> list[str]:
 
 def _step(model: str) -> int:
     matches = STEP.findall(model.rsplit("/", 1)[-1])
-    missing = "" if Path(model).exists() else "no such folder, and "
-    expected = "expected one such as step-100, checkpoint-500 or NAME@step1000"
-    refuse((not matches, f"{model}: {missing}no step in its name; {expected}"))
+    refuse(
+        (
+            not matches,
+            f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; expected one such "
+            "as step-100, checkpoint-500 or NAME@step1000",
+        )
+    )
     return int(matches[-1])

@@ -296,7 +296,7 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
 def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
     """The longest input of the tokenizer and the positions, some of which may come before the padding index."""
     keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
-    lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
+    stated = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
     tables = [
         module.num_embeddings - module.padding_idx - 1
         for name, module in model.named_modules()
@@ -304,6 +304,5 @@ def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
         and isinstance(module, torch.nn.Embedding)
         and module.padding_idx is not None
     ]
-    longest = tokenizer.model_max_length
-    own = [longest] if isinstance(longest, int) and longest < 10**6 else []
-    return min([*lengths, *tables, *own], default=512)
+    own = [tokenizer.model_max_length]
+    return min([*stated, *tables, *(most for most in own if isinstance(most, int) and most < 10**6)], default=512)

@@ -234,9 +234,8 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
         "document_lengths": (documents,),
         "cooccurring": (pairs, 2),
     }
-    # these arrays take no memory: only names, types and sizes are compared
-    expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
-    check_tensors(arrays, expected, path, ADVICE)
+    # the expected arrays take no memory: only names, types and sizes are compared
+    check_tensors(arrays, {name: np.broadcast_to(ARRAYS[name](0), shapes[name]) for name in shapes}, path, ADVICE)
     coherence, frequency = head.fit.coherence, arrays["frequency"]
     rules = (
         (_outside(arrays["token"], size), f"a token is not one of {size}"),

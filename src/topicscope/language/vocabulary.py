@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -102,8 +102,13 @@ def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = {i: candidates[i] for i, tokens in zip(candidates, back, strict=True) if tokens == [*before, i]}
     refuse((not words, "this tokenizer has no token that is a whole word; choose one that has whole words as tokens"))
-    continues = np.array([piece[:1].isalnum() for piece in pieces])
-    return Vocabulary(tokenizer, size, np.array(list(words)), tuple(words.values()), continues)
+    return Vocabulary(
+        tokenizer,
+        size,
+        token=np.array(list(words)),
+        words=tuple(words.values()),
+        continues=np.array([piece[:1].isalnum() for piece in pieces]),
+    )
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
@@ -213,8 +218,7 @@ _unpacked = functools.lru_cache(maxsize=1)(ForkingPickler.loads)
 
 
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    shards = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
-    return [words for shard in shards for words in shard]
+    return list(chain.from_iterable(in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))))
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
