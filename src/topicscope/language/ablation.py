@@ -11,9 +11,10 @@ says about the text is lost. The text, its masks and the documents are the same 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, count, product
 from math import comb, prod
@@ -200,19 +201,19 @@ def changed_heads(model: LibraryModel, change: Change) -> Iterator[None]:
         yield
 
 
+@dataclass
 class HeadMeans:
     """The mean output of every head of the first layers, over all positions that are text. `heads`: of each layer."""
 
-    def __init__(self, heads: Sequence[int]) -> None:
-        self.heads = heads
-        self.sums: dict[int, Float[Tensor, "H d"]] = {}
-        self.positions = [0.0] * len(heads)
+    heads: Sequence[int]
+    sums: dict[int, Float[Tensor, "H d"]] = field(default_factory=dict)
+    positions: Counter[int] = field(default_factory=Counter)
 
     def add(self, layer: int, outputs: Outputs, mask: Int[Tensor, "B N"] | None) -> Outputs:
         if layer < len(self.heads):
             text = torch.ones_like(outputs[:, :, 0, 0]) if mask is None else mask
             self.sums[layer] = self.sums.get(layer, 0) + torch.einsum("bnhd,bn->hd", outputs.double(), text.double())
-            self.positions[layer] += float(text.sum())
+            self.positions[layer] += int(text.sum())
         return outputs
 
     def mean(self, layer: int) -> Float[Tensor, "H d"]:

@@ -53,8 +53,6 @@ Name = Annotated[Text, BeforeValidator(_plain)]
 Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
 SomeNames = Annotated[Names, Field(min_length=1)]
 Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
-Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
-Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
 TopicCount = Annotated[int, Field(ge=2, le=100_000), number_only]
 TopicCounts = Annotated[
     Sequence[TopicCount],
@@ -95,9 +93,13 @@ class ModelPass(Config):
 @section
 class Measurement(ModelPass):
     _: KW_ONLY
-    thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
-    topics_per_word: Ways = ("one",)
+    thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)] = (
+        THRESHOLDS
+    )
+    topics_per_word: Annotated[
+        Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)
+    ] = ("one",)
     shuffles: Resamples = 1000
     random: bool = True
     cooccurrence: bool = True

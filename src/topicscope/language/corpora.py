@@ -360,9 +360,7 @@ class Corpus:
             yield Document("".join(parts))
 
     def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
-        for place, line in lines:
-            if not line.strip():
-                continue
+        for place, line in (pair for pair in lines if pair[1].strip()):
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError):  # no JSON, or 5,000 digits or a thousand brackets in it

@@ -123,15 +123,19 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
     if probed:
         shuffles = assignments * probed.attention_shuffles
         memory += shuffles * (10 * words + 32 * heads) + ROW * documents
-        work += 16 * assignments * probed.shuffles * words * model.dim
-        work += shuffles * windows * (TOPIC_SHARE * model.window) ** 2 * (4 + 2 * heads)
+        work += 16 * assignments * probed.shuffles * words * model.dim + shuffles * windows * (
+            TOPIC_SHARE * model.window
+        ) ** 2 * (4 + 2 * heads)
         tokens += LOSS_TOKENS * min(documents, MOST_LOSSES)
     if probed and probed.ablation and probed.shuffles:  # without shuffles no head is topical
         tokens += PASSES * LENGTH * ablated_documents(documents)
     if probed and probed.states:
         some = min(documents, MOST_DOCUMENTS)
-        memory += 2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
-        memory += 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers) + 16 * config.bootstrap * some
+        memory += (
+            2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
+            + 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers)
+            + 16 * config.bootstrap * some
+        )
         work += RIDGES * (model.layers + 1) * (10 * some**3 + 100 * some**2 * config.topics)
         seconds += RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
     if probed:  # losses come after the pass, by the model once more with its output head

@@ -79,9 +79,7 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
         except InputError as error:
             said = str(error).removeprefix(f"{loaded.name}: ")
             raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None
-    predictor = Predictor(loaded, model.to(loaded.device).eval(), objective)
-    try_out(predictor)
-    return predictor
+    return tried(Predictor(loaded, model.to(loaded.device).eval(), objective))
 
 
 def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
@@ -91,13 +89,13 @@ def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
         return error
 
 
-def try_out(predictor: Predictor) -> None:
+def tried(predictor: Predictor) -> Predictor:
     """Raise NoOutputHead where predictions are of an unknown shape, or see the word that they predict."""
     tokens = np.asarray(predictor.loaded.tokenizer(TRIED)["input_ids"], dtype=np.int64)
     if len(tokens) < 2:
         raise NoOutputHead("its tokenizer turns two words into one token")
-    other = tokens.copy()
-    other[-1] = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
+    another = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
+    other = np.append(tokens[:-1], another)
     last = [np.array([len(tokens) - 1])]
     try:
         with refusing("it cannot predict"):
@@ -106,6 +104,7 @@ def try_out(predictor: Predictor) -> None:
         raise NoOutputHead(f"its output head cannot be used ({error})") from None
     if not torch.allclose(one, two, rtol=1e-4, atol=1e-4):
         raise NoOutputHead("its predictions of a word depend on that word, so they have no meaningful loss")
+    return predictor
 
 
 def position_losses(

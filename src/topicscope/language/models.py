@@ -62,8 +62,7 @@ def refusing(said: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except BaseException as error:
-        panic = type(error).__module__ == "pyo3_runtime"  # a panic of the tokenizers is no Exception
-        if not isinstance(error, Exception) and not panic:
+        if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":  # a panic of the tokenizers
             raise
         raise InputError(f"{said} ({one_line(error)})") from None
 
@@ -112,11 +111,13 @@ def check_architecture(config: Any, name: str | Path) -> None:
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
-        if kind is not None and kind != config.model_type:
-            raise InputError(
+        refuse(
+            (
+                kind not in (None, config.model_type),
                 f"{name}: its config.json says model_type {config.model_type!r}, but {architecture} is a {kind!r} "
-                "model; give the config.json that belongs to the weights"
+                "model; give the config.json that belongs to the weights",
             )
+        )
 
 
 def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> None:
@@ -148,8 +149,12 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
             f"{counted(len(info['unexpected_keys']))} of the file unused"
         )
     for key, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not torch.isfinite(tensor).all():
-            raise InputError(f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite")
+        refuse(
+            (
+                tensor.is_floating_point() and not torch.isfinite(tensor).all(),
+                f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite",
+            )
+        )
 
 
 def unused(keys: Collection[str]) -> list[str]:

@@ -126,8 +126,10 @@ class TopicQuality:
         ]
 
     def notes(self) -> list[str]:
-        brief = f"mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}"
-        return [f"{self.topics} topics: {brief}", *self.warnings()]
+        return [
+            f"{self.topics} topics: mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}",
+            *self.warnings(),
+        ]
 
 
 def quality_of(
@@ -154,8 +156,8 @@ def quality_of(
 
 def best_of(compared: Sequence[TopicQuality]) -> TopicQuality:
     """The fit with the largest coherence x diversity, among those without a warning where there are some."""
-    good = [one for one in compared if not one.warnings()] or list(compared)
-    return max(good, key=lambda one: (one.score, -one.topics))
+    good = [one for one in compared if not one.warnings()]
+    return max(good or compared, key=lambda one: (one.score, -one.topics))
 
 
 def choice(compared: Sequence[TopicQuality]) -> list[str]:
