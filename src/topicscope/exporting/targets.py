@@ -219,9 +219,6 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", " ".join(shown(text).split()))
 
 
-LONGEST = 100  # characters of a sweep's axes in the name of a folder
-
-
 def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
     if isinstance(result, Run | PretrainRun):
         yield "", result.metrics
@@ -232,7 +229,7 @@ def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
         for row, curves in zip(result.rows, result.curves(), strict=True):
             if row["state"] == "done" and "step" in curves:
                 values = ",".join(f"{name}={row[name]}" for name in result.grid.axes)
-                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:LONGEST]}-{row['point'][:6]}", curves
+                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:100]}-{row['point'][:6]}", curves
 
 
 RECEIPT = "exported.json"  # this file says what an exported folder was made from, and lists its files

@@ -347,7 +347,6 @@ def mixed(topical: Sequence[int], heads: int) -> bool:
 
 
 def drawn_from(topical: HeadSet, heads: Sequence[int]) -> str:
-    """A remark for layers where random heads may be topical ones."""
     layers = [str(layer) for layer, chosen in topical.items() if mixed(chosen, heads[layer])]
     few = f"layer {layers[0]} has" if len(layers) == 1 else f"layers {', '.join(layers)} have"
     return f"{few} too few other heads, so random heads there may be topical ones" if layers else ""
@@ -361,7 +360,6 @@ def losses_by_document(
     rounds: int,
     advance: Callable[[], None],
 ) -> tuple[Float[np.ndarray, "2 D"], Int[np.ndarray, "2 D"]]:
-    """Summed losses and numbers of positions of each window: at words of topics, and at all other tokens."""
     sums, positions = np.zeros((2, len(pieces))), np.zeros((2, len(pieces)), dtype=np.int64)
     for number, (window, where, losses) in enumerate(position_losses(predictor, pieces, seed, rounds=rounds)):
         topical = np.isin(where, window.places) & np.isin(window.tokens[where], topics)

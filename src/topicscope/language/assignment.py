@@ -53,7 +53,6 @@ class LabelWords(CorpusWords):
         return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
 
     def records(self) -> list[dict[str, str | float]]:
-        """Every word that is clearly likelier in a label, the clearest first: columns topic, word and z."""
         return [
             {"topic": name, "word": self.words[i], "z": float(scores[i])}
             for name, scores in zip(self.names, self.scores, strict=True)
@@ -78,7 +77,6 @@ def label_words(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> LabelWords:
-    """The words of labels; labels with too few documents are left out, and so are words of too few documents."""
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
     refuse(
@@ -194,7 +192,6 @@ def assignments_of(
     thresholds: Sequence[float],
     topics_per_word: Sequence[TopicsPerWord],
 ) -> list[Assignment]:
-    """Fitted topics and labels at every threshold; given topics as they are."""
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
     other = (
@@ -208,7 +205,6 @@ def assignments_of(
 
 
 def with_pairs(assignment: Assignment) -> Assignment:
-    """The assignment, if some two words have no topic in common: else there is nothing to compare with."""
     members = assignment.membership.matrix()
     refuse(
         (

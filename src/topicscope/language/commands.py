@@ -43,7 +43,6 @@ from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_wo
 from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
-ANNOUNCED = 10.0  # seconds from which on the estimate is printed
 Out = str | os.PathLike[str] | None
 AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
@@ -249,7 +248,8 @@ def opened_folder(
     """Folder and progress of a command. Before both, bad input and (unless `yes`) what is too large are refused."""
     check_inputs(config)
     if not isinstance(config, WordsConfig):
-        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
+        # an estimate of ten seconds and more is printed
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=10.0)
     with (
         open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -263,7 +263,6 @@ def stored(
     fitted: Mapping[str, tuple[TopicsConfig, Topics]] = MappingProxyType({}),
     labelled: Iterable[LabelWords] = (),
 ) -> AnyResult:
-    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes."""
     if folder is not None:
         folder.begin()
         for name, (fit, topics) in fitted.items():

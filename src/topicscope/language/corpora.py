@@ -47,7 +47,6 @@ def peeked(lines: Iterator[Line]) -> list[Line]:
 
 
 def separator_hint(columns: Sequence[str]) -> str:
-    """What to do about a table whose header is one name that holds another separator; empty for other tables."""
     found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in columns[0]), None)
     said = f" (its columns seem to be separated by {found}; expected commas in .csv and tabs in .tsv)"
     return said if found else ""
@@ -458,7 +457,6 @@ class Corpus:
                 yield from self._row_group(opened, group, f"{name}, row group {group + 1}")
 
     def _row_group(self, opened: Any, group: int, place: str) -> Iterator[Document]:
-        """The texts of a row group, as far as it can be decoded; the rest of its documents are broken."""
         rows, seen = max(1, opened.metadata.row_group(group).num_rows), 0
         labelled = self.label_field is not None and self.label_field in opened.schema_arrow.names
         columns = [self.text_field, *([self.label_field] if labelled else [])]

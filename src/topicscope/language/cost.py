@@ -74,13 +74,10 @@ def size_of(name: str) -> ModelSize:
         weights = sum(part.stat().st_size for part in file.parent.glob("*.safetensors")) if place.local else 0
     except (InputError, OSError):
         return ModelSize()
-    known = {key: value for key, value in config.items() if _counts(value)} if isinstance(config, dict) else {}
+    settings = config.items() if isinstance(config, dict) else ()
+    known = {key: value for key, value in settings if type(value) is int and 0 < value <= 10**6}
     sizes = {part: [known[key] for key in keys if key in known] for part, keys in NAMES.items()}
     return ModelSize(weights or ModelSize.bytes, **{part: found[0] for part, found in sizes.items() if found})
-
-
-def _counts(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**6
 
 
 def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:

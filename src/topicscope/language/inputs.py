@@ -39,7 +39,6 @@ from topicscope.language.vocabulary import read_stop_words
 # NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
 STEP = re.compile(r"(?:step|checkpoint|global_step|iter)[-_]?(\d+)", re.IGNORECASE)  # snapshots are named by it
-FOLDERS = ("snapshots", "checkpoints")  # where the models of a run are kept; the second is what others call it
 SEAL = "digests.json"  # digests of the other files of a folder that `topicscope pretrain` wrote
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 TOKENIZER = ("tokenizer*.json", "vocab.*", "*.model", "*.spm")  # one of these is in every folder with whole words
@@ -63,7 +62,6 @@ MOST_POSITIONS = 100_000  # most positions of a model whose weights are fewer th
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turn a folder that may not be entered, or a name that is too long, into an InputError."""
     try:
         yield
     except OSError as error:
@@ -162,8 +160,7 @@ def _whole_numbers(config: Mapping[str, object]) -> Iterator[tuple[str, int]]:
     for name, value in config.items():
         if isinstance(value, dict):
             yield from _whole_numbers(value)
-        several = value if isinstance(value, list) else [value]
-        yield from ((name, one) for one in several if isinstance(one, int) and not isinstance(one, bool))
+        yield from ((name, one) for one in (value if isinstance(value, list) else [value]) if type(one) is int)
 
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
@@ -288,7 +285,7 @@ def _models(name: str) -> list[str]:
             "OWNER/NAME@step1000)",
         )
     )
-    for place in (path, *(path / folder for folder in FOLDERS)):
+    for place in (path, path / "snapshots", path / "checkpoints"):  # the last is what others call it
         inside = sorted(place.iterdir()) if place.is_dir() else []
         models = [str(p) for p in inside if STEP.search(p.name) and (p / "config.json").is_file()]
         if models:

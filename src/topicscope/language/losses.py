@@ -62,7 +62,6 @@ class WindowLosses(NamedTuple):
 
 
 def with_output_head(loaded: LoadedModel) -> Predictor:
-    """The model with the output head of its checkpoint; NoOutputHead where it has none."""
     model = loaded.model
     of_one_part: Objective = "next" if is_causal(model.config) else "masked"
     objective: Objective = "restored" if model.config.is_encoder_decoder else of_one_part
@@ -136,7 +135,6 @@ def position_losses(
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    """The positions that each round masks, in the window of this number in its document."""
     candidates = np.flatnonzero(~np.isin(window.tokens, special))
     order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
@@ -158,7 +156,6 @@ def batch_losses(
 def predictions(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> Float[Tensor, "M V"]:
-    """Logits of the tokens at all positions, from what the model may see of the text."""
     model, loaded = predictor.model, predictor.loaded
     tokens, mask = padded(batch, loaded)
     rows = torch.as_tensor(np.repeat(np.arange(len(batch)), [len(where) for where in positions]), device=tokens.device)

@@ -158,7 +158,6 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
 
 
 def unused(keys: Collection[str]) -> list[str]:
-    """A note on tensors of the file that are no part of the model; none where there are none."""
     strange = sorted(key for key in keys if key.split(".")[0] not in HEADS)
     example = f"of the file not part of the encoder, and not used, e.g. {strange[0]}" if strange else ""
     return [f"{counted(len(keys))} {example or 'of the output head not used, except for losses'}"] if keys else []

@@ -99,7 +99,6 @@ def fit_each(
     engine: Engine,
     progress: Progress | None,
 ) -> list[Topics]:
-    """A fit for every number of topics, to words that are counted once."""
     refuse((how.backend not in BACKENDS, f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}"))
     with watched(progress) as shown:
         shown("counting words")
@@ -266,7 +265,6 @@ BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": 
 WORDS = 500
 MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
 MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
-LONGEST_NAME = 60  # letters of a word's name
 DECIMALS = 6  # decimals of a mixture
 
 
@@ -337,7 +335,7 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         "topic_model": {
             # nine digits keep the file small; columns sum to 1 within 1e-9
             "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],
-            "word_names": [shown(topics.words[word])[:LONGEST_NAME] for word in kept],
+            "word_names": [shown(topics.words[word])[:60] for word in kept],
         },
         "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
     }

@@ -155,13 +155,11 @@ def quality_of(
 
 
 def best_of(compared: Sequence[TopicQuality]) -> TopicQuality:
-    """The fit with the largest coherence x diversity, among those without a warning where there are some."""
     good = [one for one in compared if not one.warnings()]
     return max(good or compared, key=lambda one: (one.score, -one.topics))
 
 
 def choice(compared: Sequence[TopicQuality]) -> list[str]:
-    """Which number of topics is best, by which rule, and from which others it cannot be told apart."""
     best = best_of(compared)
     poor = [str(one.topics) for one in compared if one.warnings()]
     left_out = f", without those that are poor ({', '.join(poor)})" if poor else ""
@@ -257,7 +255,7 @@ def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
 
 
 def _distributions(rows: Float[np.ndarray, "R n"]) -> bool:
-    """Whether each row is finite, not negative, and adds up to 1 (of what was stored in half the digits: about)."""
+    # the sums are those of what was stored in half the digits
     return bool(np.isfinite(rows).all() and (rows >= 0).all() and (np.abs(rows.sum(1) - 1) < 1e-3).all())
 
 

@@ -47,7 +47,6 @@ Tokenizer: TypeAlias = Any
 LibraryModel: TypeAlias = Any
 
 BEFORE = "a"  # text before a token, when the tokenizer is asked how it writes the token
-MOST_STOP_WORDS = 2**26  # most bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
 
 
@@ -118,7 +117,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
         english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
         return frozenset(english.read_text(encoding="utf-8").split())
     try:
-        return frozenset(read_text(name, "the file", MOST_STOP_WORDS).split())
+        return frozenset(read_text(name, "the file", 2**26).split())
     except InputError as error:
         raise InputError(
             f"stop_words {shown(name)}: expected 'english', 'none' or a text file with one word per line ({error})"
@@ -138,8 +137,6 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[np.ndarray, "
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a document that the model reads at once."""
-
     document: int
     tokens: Int[np.ndarray, " N"]  # with the model's special ones
     places: Int[np.ndarray, " P"]  # positions of whole words
