@@ -171,11 +171,9 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
 EAGER = "eager_attention_forward"  # the library's name of that function, in the file of each architecture
 
 Outputs = Float[Tensor, "B N H d"]
+# From the number of an attention call, what its heads put out, and which positions are text: what goes on from there.
+# Of an encoder-decoder the encoder's calls come first, so a layer of the encoder has its own number.
 Change = Callable[[int, Outputs, Int[Tensor, "B N"] | None], Outputs]
-"""From the number of an attention call, what its heads put out, and which positions are text: what goes on from there.
-
-Of an encoder-decoder the encoder's calls come first, so a layer of the encoder has its own number.
-"""
 
 
 @contextmanager

@@ -61,7 +61,6 @@ TopicCounts = Annotated[
     AfterValidator(_each_once),
     PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
 ]
-Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 
 @section
@@ -115,7 +114,6 @@ class Measurement(ModelPass):
 
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
 QUICK_FIT: Mapping[str, int] = {"topics": 25, "iterations": 60, "max_documents": 500}
-QUICK_PASS: Mapping[str, int] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
 
 
 @section
@@ -184,7 +182,7 @@ class ProbeConfig(OneSource, TextConfig, Measurement):
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
-    QUICK: ClassVar[Mapping[str, int]] = {**QUICK_FIT, **QUICK_PASS}
+    QUICK: ClassVar[Mapping[str, int]] = {**QUICK_FIT, "documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
 
     models: SomeNames
     corpus: SomeNames
@@ -254,7 +252,9 @@ class WordsConfig(Config):
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: Annotated[Sequence[Group], BeforeValidator(_groups), Field(max_length=1000)]
+    groups: Annotated[
+        Sequence[Annotated[Sequence[Text], Field(max_length=1000)]], BeforeValidator(_groups), Field(max_length=1000)
+    ]
     embedding: Embedding = "matrix"
     seed: Seed = 0
 

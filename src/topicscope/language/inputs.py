@@ -55,9 +55,7 @@ OBJECTS = (
     *(CONFIG, INDEX),
 )
 COUNTED = re.compile(r"^(num|n)_.*(layer|head|group|expert|block)s?$|layers$|heads$|depth$")  # built one by one
-MOST_COUNTED = 1000  # layers, heads or experts; the deepest published models have a thousand layers
 POSITIONS = re.compile(r"position|n_ctx|seq_?len|max_.*length")
-MOST_POSITIONS = 100_000  # most positions of a model whose weights are fewer than that
 
 
 @contextmanager
@@ -114,8 +112,9 @@ def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
         )
     )
     numbers = sum(_numbers(folder / part) for part in ([WEIGHTS] if names[0] == WEIGHTS else _parts(folder)))
-    for name, value in _whole_numbers(config):  # by which the library builds far more than the weights fill
-        for pattern, most in ((COUNTED, MOST_COUNTED), (POSITIONS, MOST_POSITIONS + numbers)):
+    # by these the library would build far more than the weights fill; published models have at most a thousand layers
+    for name, value in _whole_numbers(config):
+        for pattern, most in ((COUNTED, 1000), (POSITIONS, 100_000 + numbers)):
             refuse(
                 (
                     pattern.search(name) and value > most,

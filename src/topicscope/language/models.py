@@ -31,13 +31,11 @@ transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
 SHOWN = 3  # tensors that a message names
-LARGER = 2  # up to so many times as many parameters as stored numbers, what is missing is listed by name
-HEADS = (
+HEADS = (  # first parts of names: what stands on top of an encoder, for the task that it was trained on
     *("cls", "lm_head", "lm_predictions", "predictions", "sop_classifier", "classifier", "qa_outputs", "score"),
     *("discriminator_predictions", "generator_predictions", "generator_lm_head", "final_logits_bias", "pooler"),
     *("vocab_transform", "vocab_layer_norm", "vocab_projector", "pre_classifier", "mlm", "nsp", "seq_relationship"),
 )
-"""First parts of names: what stands on top of an encoder, for the task that it was trained on."""
 
 
 @contextmanager
@@ -125,7 +123,7 @@ def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> No
     need = 4 * count + sum(buffer.numel() * buffer.element_size() for buffer in empty.buffers())
     refuse(
         (
-            numbers is not None and count > LARGER * numbers,
+            numbers is not None and count > 2 * numbers,  # with fewer missing, they are listed by name
             f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
             f"{numbers or 0:,} numbers; they do not belong together",
         ),

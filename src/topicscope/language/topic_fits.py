@@ -265,7 +265,6 @@ BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": 
 WORDS = 500
 MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
 MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
-DECIMALS = 6  # decimals of a mixture
 
 
 @dataclass(frozen=True)
@@ -351,6 +350,6 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
 
 def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:
     """Proportions to six decimals; what is missing of 1 goes to the largest."""
-    shares = np.round(rows / rows.sum(1, keepdims=True), DECIMALS)
+    shares = np.round(rows / rows.sum(1, keepdims=True), 6)
     shares[np.arange(len(shares)), shares.argmax(1)] += 1 - shares.sum(1)
-    return [row.tolist() for row in np.round(shares, DECIMALS)]
+    return [row.tolist() for row in np.round(shares, 6)]

@@ -202,7 +202,7 @@ class TopicFit:
     unigram_perplexity: float | None = None
 
 
-ARRAYS: dict[str, type[np.number]] = {
+ARRAYS: dict[str, type[np.number]] = {  # what is stored, and as which type
     "token": np.int64,
     "probability": np.float64,
     "frequency": np.float64,
@@ -210,7 +210,6 @@ ARRAYS: dict[str, type[np.number]] = {
     "document_lengths": np.int64,
     "cooccurring": np.int64,
 }
-"""What is stored, and as which type."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
