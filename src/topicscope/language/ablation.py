@@ -8,8 +8,6 @@ A head is taken out by its mean: at every position it puts out what it does on a
 says about the text is lost. The text, its masks and the documents are the same for all sets of heads.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which words stand for a topic: the likeliest of fitted topics, those of a corpus's labels, or the user's own."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Sequence

@@ -270,11 +270,9 @@ class Corpus:
         return self._summary() if self.whole is None else self.whole
 
     def _summary(self) -> str:
-        counted = []
-        for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING):
-            where = first_few(self.places.get(name, []), NAMED, "; ")
-            counted += [f"{self.counts[name]} {name}{f' ({where})' if where else ''}"] if self.counts[name] else []
-        return ", ".join(counted) or "empty"
+        where = {name: f" ({first_few(places, NAMED, '; ')})" for name, places in self.places.items()}
+        names = [name for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING) if self.counts[name]]
+        return ", ".join(f"{self.counts[name]} {name}{where.get(name, '')}" for name in names) or "empty"
 
     def _read(self, file: str) -> Iterator[Document]:
         """The texts of one file. One bad line or document ends nothing: it is counted, and the first few are named."""

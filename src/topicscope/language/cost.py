@@ -3,8 +3,6 @@
 No text is read and no weight is loaded.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,10 +79,12 @@ def size_of(name: str) -> ModelSize:
 
 
 def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:
-    total = 0.0
-    for path in map(Path, corpus_of(config).files):
-        packed = path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet")
-        total += path.stat().st_size * (PACKED if packed else 1) if path.is_file() else 1e10  # unknown: of the hub
+    total = sum(
+        path.stat().st_size * (PACKED if path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet") else 1.0)
+        if path.is_file()
+        else 1e10  # unknown: of the hub
+        for path in map(Path, corpus_of(config).files)
+    )
     return total if documents is None else min(total, documents * DOCUMENT)
 
 
@@ -154,8 +154,8 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     # a probe loads all models before it measures the first
     held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
     documents = len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0
-    start = Cost(disk=5e6 + SHOWN * documents, seconds=5.0)  # the libraries take some seconds
-    whole = sum((pass_cost(config, model) for model in models), start + fit)
+    libraries = Cost(disk=5e6 + SHOWN * documents, seconds=5.0)  # which take some seconds
+    whole = sum((pass_cost(config, model) for model in models), libraries + fit)
     return Cost(whole.memory + held, whole.disk, whole.seconds)
 
 

@@ -135,8 +135,8 @@ def position_losses(
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    candidates = np.flatnonzero(~np.isin(window.tokens, special))
-    order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
+    drawing = generator(seed, Stream.MASKED_POSITIONS, window.document, number)
+    order = drawing.permutation(np.flatnonzero(~np.isin(window.tokens, special)))
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
 
 

@@ -297,8 +297,11 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
 
 def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
     """The longest input of the tokenizer and the positions, some of which may come before the padding index."""
-    keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
-    stated = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
+    stated = [
+        length
+        for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+        if isinstance(length := getattr(model.config, key, None), int) and length > 0
+    ]
     tables = [
         module.num_embeddings - module.padding_idx - 1
         for name, module in model.named_modules()

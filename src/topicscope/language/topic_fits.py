@@ -1,7 +1,5 @@
 """Fitting topics by LDA on the whole words of texts; and fitted topics as a world for `train`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -163,7 +161,7 @@ def judged(
 ) -> TopicFit:
     """With coherence; where `how` is given, a second fit without a tenth of the documents gives the other measures."""
     tops = [best(row, TOP) for row in probability]
-    fit = replace(fit, coherence=rounded(measure.coherence(documents, tops)))
+    fit = replace(fit, coherence=[round(value, 6) for value in measure.coherence(documents, tops)])
     if how is None or len(documents) < 2:
         return fit
     count, words = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT)), probability.shape[1]
@@ -173,7 +171,8 @@ def judged(
     second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
     frequency = np.bincount(np.concatenate(rest), minlength=words).astype(float)
     completion = measure.completion_perplexity(held, second, mixture.mean(0), frequency)
-    fit = replace(fit, stability=rounded(measure.matched_overlap(tops, [best(row, TOP) for row in second])))
+    overlap = measure.matched_overlap(tops, [best(row, TOP) for row in second])
+    fit = replace(fit, stability=[round(value, 6) for value in overlap])
     if completion is None:
         return fit
     return replace(
@@ -182,10 +181,6 @@ def judged(
         perplexity=round(completion.perplexity, 6),
         unigram_perplexity=round(completion.unigram, 6),
     )
-
-
-def rounded(values: list[float]) -> list[float]:
-    return [round(value, 6) for value in values]
 
 
 def shared_words(

@@ -69,10 +69,6 @@ class TopicQuality:
         """Coherence times diversity (Dieng, Ruiz and Blei 2020); a coherence below 0 is not made better by repeats."""
         return self.coherence * (self.diversity if self.coherence > 0 else 1.0)
 
-    @property
-    def score_error(self) -> float:
-        return self.coherence_error * self.diversity
-
     def warnings(self) -> list[str]:
         alone, poor = self.unigram_perplexity, self.coherence <= POOR_COHERENCE
         rules = [
@@ -169,7 +165,8 @@ def choice(compared: Sequence[TopicQuality]) -> list[str]:
         for other in compared
         if other is not best
         and str(other.topics) not in poor
-        and abs(best.score - other.score) < ERRORS * math.hypot(best.score_error, other.score_error)
+        and abs(best.score - other.score)
+        < ERRORS * math.hypot(*(one.coherence_error * one.diversity for one in (best, other)))
     ]
     alike = (
         f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "

@@ -64,8 +64,11 @@ class WordMap(Result):
         if found.p_value is not None and found.answer != "undecided":
             means += f"; p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
         if found.answer == "some":
-            mixed = [group for group, apart in found.apart.items() if not apart]
-            named = ["/".join(w for w, g in zip(self.words, self.groups, strict=True) if g == one) for one in mixed]
+            named = [
+                "/".join(word for word, group in zip(self.words, self.groups, strict=True) if group == mixed)
+                for mixed, apart in found.apart.items()
+                if not apart
+            ]
             meaning += f": the words of {', '.join(named)} are no more alike than they are to words of other groups"
         return [*self.split_words(), f"{meaning} ({means})"]
 
