@@ -57,9 +57,6 @@ class Rises:
     sums: Float[np.ndarray, "S D"]
     positions: Int[np.ndarray, " D"]
 
-    def whole(self) -> Float[np.ndarray, " S"]:
-        return (self.sums - self.sums[0]).sum(1) / self.positions.sum()
-
     @np.errstate(invalid="ignore", divide="ignore")
     def resampled(self, resamples: int, seed: int) -> tuple[Resample, Resample, Resample]:
         """Of each resample of documents the topical rise, that of one draw of heads, and the mean over draws."""
@@ -92,7 +89,7 @@ def ablation_row(
         return replace(row, why=f"no {at} were predicted: raise --documents")
     if not np.isfinite(rises.sums).all():
         return replace(row, why="the loss is not a number (NaN) at some of the words")
-    whole = rises.whole()
+    whole = (rises.sums - rises.sums[0]).sum(1) / rises.positions.sum()  # the rise of the mean loss without each set
     topical, random, mean = rises.resampled(resamples, seed)
     row = replace(
         row,

@@ -337,17 +337,14 @@ class Corpus:
             start = next((line for _, line in first if line.strip()), "")
             inside = "".join(line for _, line in first).strip("\n").split("\n")
             split = "article" if HEADING.match(start) else "line" if all(map(str.strip, inside)) else "paragraph"
-        if split == "line":
-            yield from (Document(line) for _, line in chain(first, lines))
-            return
         parts: list[str] = []
         size = 0
         for place, line in chain(first, lines):
-            border = HEADING.match(line) if split == "article" else split == "paragraph" and not line.strip()
-            if border and parts:
+            border = HEADING.match(line) if split == "article" else split == "line" or not line.strip()
+            if border and parts and split != "file":
                 yield Document("".join(parts))
                 parts, size = [], 0
-            if line.strip() or split == "file":
+            if split in ("line", "file") or line.strip():
                 size += len(line)
                 if size <= MOST_LINE:
                     parts.append(line)
