@@ -264,7 +264,7 @@ MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 
 
 @dataclass(frozen=True)
 class TopicWorld:
-    settings: dict[str, dict[str, object]]
+    settings: dict[str, dict[str, Any]]
     notes: tuple[str, ...]
 
     @property
@@ -325,7 +325,7 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         )
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
-    settings: dict[str, dict[str, object]] = {
+    settings: dict[str, dict[str, Any]] = {
         "topic_model": {
             # nine digits keep the file small; columns sum to 1 within 1e-9
             "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],

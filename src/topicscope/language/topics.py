@@ -350,7 +350,7 @@ class Topics(CorpusWords, Result):
     def table(self) -> pyarrow.Table:
         return arrow_table([record | {"words": " ".join(record["words"])} for record in self.records()])
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, Any]:
         """The top words and how good the fit is, as `topicscope topics --json` prints them. `save` keeps everything."""
         left_out = ("coherence", "stability", "topics", *(() if self.fit.corpus else ("corpus",)))
         compared = [asdict(one) for one in self.compared]
