@@ -188,9 +188,10 @@ def shared_words(
 ) -> tuple[list[Int[np.ndarray, " N"]], Int[np.ndarray, " U"]]:
     """The documents that are not empty, with the words that enough of them have; and the numbers of those words."""
     there = np.concatenate([np.empty(0, dtype=np.int64), *map(np.unique, documents)])
-    kept = np.bincount(there, minlength=words) >= min_documents
-    place, used = np.cumsum(kept) - 1, np.flatnonzero(kept)  # the place of each word among those that are used
-    return [place[words] for words in (document[kept[document]] for document in documents) if len(words)], used
+    used = np.bincount(there, minlength=words) >= min_documents
+    place = np.cumsum(used) - 1  # of each word among those that are used
+    shared = (place[document[used[document]]] for document in documents)
+    return [document for document in shared if len(document)], np.flatnonzero(used)
 
 
 def fit_tomotopy(
