@@ -304,7 +304,7 @@ def test_whole_numbers_are_one_label_however_a_table_holds_them(tmp_path: Path) 
 def test_a_sample_is_the_same_with_and_without_labels(tmp_path: Path) -> None:
     path = lines(tmp_path / "a.jsonl", [{"text": f"text {i}", "n": i % 3} for i in range(200)])
     for count in (None, 20):
-        documents = Corpus([path], label_field="n").sample_documents(count, 5)
+        documents = [document for _, document in Corpus([path], label_field="n").numbered_sample(count, 5)]
         assert [document.text for document in documents] == Corpus([path]).sample(count, 5)
         assert all(int(d.text.split()[1]) % 3 == int(d.label or -1) for d in documents)
 

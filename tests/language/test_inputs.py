@@ -123,7 +123,7 @@ def test_what_is_no_timeline(tmp_path: Path, names: list[str], said: str) -> Non
         (ProbeConfig("bert", "{text}", topics_from="{words}", topics=50), r"topics = 50: no effect with topics"),
         (ProbeConfig("bert", "{text}", topics_from="{words}", thresholds=[0.1]), r"thresholds = 0\.1: no effect"),
         (ProbeConfig("bert", "{text}", topics_from="{words}"), None),
-        (ProbeConfig("bert", "{text}", topics_from="{words}", **ProbeConfig.QUICK), None),
+        (ProbeConfig.of(ProbeConfig.QUICK, models="bert", corpus="{text}", topics_from="{words}"), None),
         (ProbeConfig("bert", "{lines}", label_field="subject", topics=50), r"topics = 50: no effect with the labels"),
         (ProbeConfig("bert", "{lines}", label_field="subject", thresholds=[0.1]), None),
         (probe_point({"models": "bert", "corpus": "{text}", "topics_from": "{words}"}), None),

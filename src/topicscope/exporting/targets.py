@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 import yaml
@@ -33,7 +33,7 @@ from topicscope.ground import (
     shown,
     watched,
 )
-from topicscope.language import Probe, short
+from topicscope.language import Probe, ProbeConfig, short
 from topicscope.pretraining import PretrainRun
 from topicscope.reading import read
 from topicscope.sweeps import Sweep
@@ -51,13 +51,11 @@ STEP, FILE_VERSION, SUMMARY = b"\x10", b"\x1a", b"\x2a"  # keys of Event: number
 VALUE, TAG, SIMPLE_VALUE = b"\x0a", b"\x0a", b"\x15"  # the key of Summary, and those of its values
 
 
-def shifted(byte: int) -> int:
-    for _ in range(8):
-        byte = byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
-    return byte
+def divided(byte: int, _bit: int) -> int:
+    return byte >> 1 ^ (POLYNOMIAL if byte & 1 else 0)
 
 
-CHECKSUMS = [shifted(byte) for byte in range(256)]
+CHECKSUMS = [reduce(divided, range(8), byte) for byte in range(256)]  # of each byte, bit by bit
 
 
 def checksum(data: bytes) -> int:
@@ -73,10 +71,10 @@ def checksum(data: bytes) -> int:
 
 
 def record(data: bytes) -> bytes:
-    """The length, the data, and a masked checksum of each."""
-    parts = struct.pack("<Q", len(data)), data
-    checksums = [struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF) for crc in map(checksum, parts)]
-    return parts[0] + checksums[0] + parts[1] + checksums[1]
+    length = struct.pack("<Q", len(data))
+    checksums = (((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF for crc in map(checksum, (length, data)))
+    first, second = (struct.pack("<I", number) for number in checksums)
+    return length + first + data + second
 
 
 def varint(number: int) -> bytes:
@@ -85,11 +83,9 @@ def varint(number: int) -> bytes:
     >>> varint(300).hex()
     'ac02'
     """
-    groups = bytearray()
-    while number > 0x7F:
-        groups.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*groups, number])
+    if number > 0x7F:
+        return bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+    return bytes([number])
 
 
 def field(key: bytes, data: bytes) -> bytes:
@@ -128,7 +124,6 @@ def tag(name: str) -> str:
     return f"loss/{name.removesuffix('_loss')}" if name.endswith("_loss") else "loss/train" if name == "loss" else name
 
 
-TAGS = ["topicscope", "topic-structure", "interpretability"]
 TASKS = {"MaskedLM": "fill-mask", "CausalLM": "text-generation", "LMHeadModel": "text-generation"}
 CLASSES = {"fill-mask": "AutoModelForMaskedLM", "text-generation": "AutoModelForCausalLM"}
 READING = (
@@ -138,35 +133,35 @@ READING = (
 
 
 def model_card(
-    name: str, config: Mapping[str, Any], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
+    name: str, config: Mapping[str, object], run: PretrainRun | None, probe: Probe | None, *, on_hub: bool
 ) -> str:
-    task = task_of(config)
-    known = {"pipeline_tag": task} if config else {}
-    base = {"base_model": name} if on_hub else {}
-    metadata = {"library_name": "transformers", "tags": TAGS, **known, **base}
+    named = config.get("architectures")
+    architecture = str(named[0]) if isinstance(named, list) and named else ""
+    task = next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
+    loader = CLASSES.get(task, "AutoModel")
+    metadata = {
+        "library_name": "transformers",
+        "tags": ["topicscope", "topic-structure", "interpretability"],
+        **({"pipeline_tag": task} if config else {}),
+        **({"base_model": name} if on_hub else {}),
+    }
+    use = [
+        *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
+        f'model = {loader}.from_pretrained("FOLDER")',
+        *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
+    ]
+    lines = [
+        *(f"# {plain(short(name))}", ""),
+        *(() if run is None else training_part(run)),
+        *(() if probe is None else verdict_part(probe)),
+        *(() if on_hub else use),
+    ]
     front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
-    lines = [f"# {plain(short(name))}", ""]
-    lines += [] if run is None else training_part(run)
-    lines += [] if probe is None else verdict_part(probe)
-    if not on_hub:
-        loader = CLASSES.get(task, "AutoModel")
-        lines += [
-            *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
-            f'model = {loader}.from_pretrained("FOLDER")',
-            *('tokenizer = AutoTokenizer.from_pretrained("FOLDER")', "```", ""),
-        ]
     return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def task_of(config: Mapping[str, Any]) -> str:
-    named = config.get("architectures")
-    architecture = str(named[0]) if isinstance(named, list) and named else ""
-    return next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
-
-
 def training_part(run: PretrainRun) -> list[str]:
-    config, results = run.config, run.results
-    shape = config.model
+    config, results, shape = run.config, run.results, run.config.model
     settings = {
         "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
         "parameters": f"{results.parameters:,}",
@@ -186,17 +181,17 @@ def training_part(run: PretrainRun) -> list[str]:
 
 
 def verdict_part(probe: Probe) -> list[str]:
-    """The answers on one model. `probe` has no other."""
-    [verdict] = probe.verdicts
-    config: Any = probe.config
+    [verdict], config = probe.verdicts, probe.config
+    assert isinstance(config, ProbeConfig)  # what a folder of a probe holds
+    controls = list(verdict.embeddings.controls)
     rows = [
-        (place, answer.answer, *(answer.controls.get(name, "-") for name in verdict.embeddings.controls))
+        (place, answer.answer, *(answer.controls.get(name, "-") for name in controls))
         for place, answer in verdict.answers.items()
     ]
     topics = "given topics" if config.topics_from or config.label_field else f"{config.topics} fitted topics"
     return [
         *("## Does the model encode topics?", ""),
-        *table(["where", "answer", *verdict.embeddings.controls], rows),
+        *table(["where", "answer", *controls], rows),
         *(f"- {plain(answer.sentence)}" for answer in verdict.answers.values() if answer.checks),
         *("", READING, ""),
         f"Measured with `topicscope probe` on {plain(names(config.corpus))}: {topics}, {config.documents:,} documents, "
@@ -224,11 +219,7 @@ def plain(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|#!])", r"\\\1", " ".join(shown(text).split()))
 
 
-LONGEST = 100  # characters of a sweep's axes in the name of a folder
-
-
 def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
-    """The curves of a result, run by run, with the name that each run has in an export."""
     if isinstance(result, Run | PretrainRun):
         yield "", result.metrics
     elif isinstance(result, SeveralRuns):
@@ -238,12 +229,11 @@ def curves_of(result: Result) -> Iterator[tuple[str, Curves]]:
         for row, curves in zip(result.rows, result.curves(), strict=True):
             if row["state"] == "done" and "step" in curves:
                 values = ",".join(f"{name}={row[name]}" for name in result.grid.axes)
-                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:LONGEST]}-{row['point'][:6]}", curves
+                yield f"{re.sub(r'[^A-Za-z0-9_.=,+-]+', '_', values)[:100]}-{row['point'][:6]}", curves
 
 
 RECEIPT = "exported.json"  # this file says what an exported folder was made from, and lists its files
 EVENTS = "events.out.tfevents.0.topicscope"  # TensorBoard reads files with 'tfevents' in their names
-OWN_CARD = "README.source.md"
 METADATA = b"topicscope"
 
 
@@ -256,7 +246,7 @@ class Exported:
     files: list[str]
     notes: list[str]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return vars(self) | {"source": str(self.source), "out": str(self.out)}
 
     def summary(self) -> list[str]:
@@ -317,18 +307,17 @@ def export(
 
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     check_out(place.parent if is_file else place)
-    if source.resolve() in (place.resolve(), *place.resolve().parents):
-        raise InputError(f"{shown(place)} is inside the folder that is exported; choose another place (--out)")
-    if not os.path.lexists(place) or (place.is_dir() and place.name and not is_file and not any(place.iterdir())):
-        return
-    if not (is_own_file(place) if is_file else is_own_folder(place)):
-        raise InputError(f"{shown(place)} exists and is not an export of topicscope; choose another place (--out)")
-    if not force:
-        raise InputError(f"{shown(place)} already exists; replace it (--force), or choose another place (--out)")
+    other, inside = "choose another place (--out)", source.resolve() in (place.resolve(), *place.resolve().parents)
+    refuse((inside, f"{shown(place)} is inside the folder that is exported; {other}"))
+    if os.path.lexists(place) and (is_file or not (place.is_dir() and place.name and not any(place.iterdir()))):
+        is_own = is_own_file(place) if is_file else is_own_folder(place)
+        refuse(
+            (not is_own, f"{shown(place)} exists and is not an export of topicscope; {other}"),
+            (not force, f"{shown(place)} already exists; replace it (--force), or {other}"),
+        )
 
 
 def is_own_file(path: Path) -> bool:
-    """Whether a file, not a pipe or a device, is a table that an export wrote."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -338,11 +327,9 @@ def is_own_file(path: Path) -> bool:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether a folder holds what an export wrote, and nothing else."""
     try:
         listed = parse_json(read_bytes(path / RECEIPT), RECEIPT)["files"]
-        there = {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()}
-        return there == {RECEIPT, *listed}
+        return {str(file.relative_to(path)) for file in path.rglob("*") if not file.is_dir()} == {RECEIPT, *listed}
     except (InputError, OSError, KeyError, TypeError):
         return False
 
@@ -352,26 +339,27 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 def to_tensorboard(result: Result, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
     runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
-    if not runs:
-        raise InputError(
+    refuse(
+        (
+            not runs,
             f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
-            "of them with points that are done; --to parquet accepts any"
+            "of them with points that are done; --to parquet accepts any",
         )
+    )
     with files.whole_folder(place) as folder:
         for number, (name, curves) in enumerate(runs):
             progress("writing curves", number, len(runs))
             (folder / name).mkdir(exist_ok=True)
             files.write(folder / name / EVENTS, event_file(curves))
-        names = write_receipt(folder, source, result, "tensorboard")
-    return names, [f"To view it: tensorboard --logdir {place}"]
+        return write_receipt(folder, source, result, "tensorboard"), [f"To view it: tensorboard --logdir {place}"]
 
 
 def to_parquet(result: Result, source: Path, place: Path, _model: str | None, _progress: Progress) -> Written:
     from pyarrow import parquet
 
-    table, stream = result.table(), io.BytesIO()
-    about = f"{result.kind}: {shown(source.resolve().name)}"
-    parquet.write_table(table.replace_schema_metadata({METADATA: about}), stream)
+    stream = io.BytesIO()
+    table = result.table().replace_schema_metadata({METADATA: f"{result.kind}: {shown(source.resolve().name)}"})
+    parquet.write_table(table, stream)
     place.parent.mkdir(parents=True, exist_ok=True)
     files.write(place, stream.getvalue())
     return [place.name], [f"{table.num_rows:,} rows, {table.num_columns} columns"]
@@ -381,35 +369,37 @@ def to_hf(result: Result, source: Path, place: Path, model: str | None, progress
     """The files of the model, and the card. Of a model of the hub the card alone: nothing is fetched."""
     run, probe, name = chosen_model(result, source, model)
     at = language.check_model(name)
-    if at.local and run is None and Path(at.name).name == "model":
+    home = Path(at.name)
+    if at.local and run is None and home.name == "model":
         with suppress(InputError):  # the run whose folder holds the model that was probed
-            trained = read(Path(at.name).parent)
+            trained = read(home.parent)
             run = trained if isinstance(trained, PretrainRun) else None
-    config = language.read_model_files(Path(at.name))[0] if at.local else {}
+    config = language.read_model_files(home)[0] if at.local else {}
+    title = source.resolve().name if isinstance(result, PretrainRun) else at.name
     with files.whole_folder(place) as folder:
-        for file in language.published_files(Path(at.name)) if at.local else []:
+        for file in language.published_files(home) if at.local else []:
             progress(f"copying {file.name}")
-            shutil.copyfile(file, folder / (OWN_CARD if file.name == "README.md" else file.name))
-        title = source.resolve().name if isinstance(result, PretrainRun) else at.name
+            shutil.copyfile(file, folder / ("README.source.md" if file.name == "README.md" else file.name))
         files.write(folder / "README.md", model_card(title, config, run, probe, on_hub=not at.local).encode())
-        names = write_receipt(folder, source, result, "hf")
-    if at.local:
-        return names, [f"Load it with from_pretrained({str(place)!r}) of transformers"]
-    return names, [f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"]
+        return write_receipt(folder, source, result, "hf"), [
+            f"Load it with from_pretrained({str(place)!r}) of transformers"
+            if at.local
+            else f"Only the model card was written: {name} is not a folder here, and nothing is fetched from the hub"
+        ]
 
 
 def chosen_model(result: Result, source: Path, model: str | None) -> tuple[PretrainRun | None, Probe | None, str]:
     if isinstance(result, Probe):
-        names = {key: name for name, brief in result.models.items() for key in (brief, name)}
-        if model is None and len(result.models) > 1:
-            raise InputError(
-                f"{shown(source)} has {len(result.models)} models; choose one with --model: "
-                f"{', '.join(result.models.values())}"
-            )
-        if model is not None and model not in names:
-            raise InputError(f"no model {model!r} in {shown(source)}; {nearest(model, result.models.values())}")
-        name = names[model] if model is not None else next(iter(result.models))
-        return None, result.of_model(name), name
+        brief = result.models.values()
+        names = {key: name for name, short_name in result.models.items() for key in (None, short_name, name)}
+        refuse(
+            (
+                model is None and len(brief) > 1,
+                f"{shown(source)} has {len(brief)} models; choose one with --model: {', '.join(brief)}",
+            ),
+            (model not in names, f"no model {model!r} in {shown(source)}; {nearest(str(model), brief)}"),
+        )
+        return None, result.of_model(names[model]), names[model]
     if isinstance(result, PretrainRun) and result.status == "done" and model is None:
         return result, None, str(source / "model")
     several = f"; name one of its runs, for example {source / 'run-000'}" if isinstance(result, list) else ""
@@ -421,14 +411,19 @@ def chosen_model(result: Result, source: Path, model: str | None) -> tuple[Pretr
 
 def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[str]:
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
-    about = {"topicscope": folders.version_of("topicscope"), "from": shown(source.resolve().name)}
-    files.write_json(folder / RECEIPT, about | {"kind": result.kind, "to": to, "files": names})
+    about = {
+        "topicscope": folders.version_of("topicscope"),
+        "from": shown(source.resolve().name),
+        "kind": result.kind,
+        "to": to,
+        "files": names,
+    }
+    files.write_json(folder / RECEIPT, about)
     return [*names, RECEIPT]
 
 
-Writer = Callable[[Result, Path, Path, str | None, Progress], Written]
 # for each target its writer and the ending of its default name; an ending with a dot is that of a file
-TARGETS: Mapping[str, tuple[Writer, str]] = {
+TARGETS: Mapping[str, tuple[Callable[[Result, Path, Path, str | None, Progress], Written], str]] = {
     "tensorboard": (to_tensorboard, "-tensorboard"),
     "parquet": (to_parquet, ".parquet"),
     "hf": (to_hf, "-hf"),

@@ -46,11 +46,14 @@ from .forward import (
     word_vectors as word_vectors,
 )
 from .inputs import (
+    SEAL as SEAL,
     check_inputs as check_inputs,
     check_libraries as check_libraries,
     check_model as check_model,
     find_snapshots as find_snapshots,
     model_place as model_place,
+    published_files as published_files,
+    read_model_files as read_model_files,
 )
 from .losses import (
     NoOutputHead as NoOutputHead,
@@ -60,7 +63,6 @@ from .losses import (
     predictor_of as predictor_of,
     with_output_head as with_output_head,
 )
-from .model_files import SEAL as SEAL, published_files as published_files, read_model_files as read_model_files
 from .models import (
     LoadedModel as LoadedModel,
     checked as checked,

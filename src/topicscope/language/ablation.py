@@ -8,13 +8,13 @@ A head is taken out by its mean: at every position it puts out what it does on a
 says about the text is lost. The text, its masks and the documents are the same for all sets of heads.
 """
 
-from __future__ import annotations
-
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import combinations, product
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import combinations, count, product
 from math import comb, prod
 from typing import Any
 
@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.ground import InputError, Progress, Stream, generator, silent
+from topicscope.ground import InputError, Progress, Stream, generator, refuse, silent
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import ModelPass
 from topicscope.language.forward import attention_of
@@ -40,7 +40,7 @@ from topicscope.language.probe_rows import (
 )
 from topicscope.language.probes import sets_text
 from topicscope.language.verdicts import FEWEST_DOCUMENTS
-from topicscope.language.vocabulary import Vocabulary, Window, windows
+from topicscope.language.vocabulary import LibraryModel, Vocabulary, Window, windows
 from topicscope.measure import interval
 
 PLACES = ("topic words", "other words")
@@ -57,18 +57,12 @@ class Rises:
     sums: Float[np.ndarray, "S D"]
     positions: Int[np.ndarray, " D"]
 
-    def whole(self) -> Float[np.ndarray, " S"]:
-        """The rise of the mean loss without each set of heads."""
-        return (self.sums - self.sums[0]).sum(1) / self.positions.sum()
-
     @np.errstate(invalid="ignore", divide="ignore")
     def resampled(self, resamples: int, seed: int) -> tuple[Resample, Resample, Resample]:
-        """Of each resample of documents the topical rise, that of one draw of heads, and the mean over draws.
-
-        One draw shows how random sets differ: any set differs from their mean, whether it has topics or not.
-        """
+        """Of each resample of documents the topical rise, that of one draw of heads, and the mean over draws."""
         documents, draws = len(self.positions), len(self.sums) - 2
         drawing = generator(seed, Stream.BOOTSTRAP_ABLATION)
+        # one draw shows how random sets differ: any set differs from their mean, whether it has topics or not
         times = drawing.multinomial(documents, np.full(documents, 1 / documents), resamples)
         one = 2 + drawing.integers(draws, size=resamples)
         rises = times @ (self.sums - self.sums[0]).T / (times @ self.positions)[:, None]
@@ -78,121 +72,141 @@ class Rises:
 def ablation_row(
     model: str, heads: int, at: str, rises: Rises, *, resamples: int, seed: int, remark: str = "", which: str = ""
 ) -> AblationRow:
-    """The numbers of one kind of position, and the answer that they give."""
     there = rises.positions > 0
     rises = Rises(rises.sums[:, there], rises.positions[there])
-    draws = len(rises.sums) - 2
-    about: dict[str, Any] = {"model": model, "heads": heads, "draws": draws, "at": at, "remark": remark, "which": which}
-    about |= {"positions": int(rises.positions.sum()), "documents": len(rises.positions)}
-    if not len(rises.positions):
-        return AblationRow(**about, answer="unsure", why=f"no {at} were predicted: raise --documents")
+    row = AblationRow(
+        model=model,
+        heads=heads,
+        draws=len(rises.sums) - 2,
+        at=at,
+        positions=int(rises.positions.sum()),
+        documents=len(rises.positions),
+        answer="unsure",
+        remark=remark,
+        which=which,
+    )
+    if not row.documents:
+        return replace(row, why=f"no {at} were predicted: raise --documents")
     if not np.isfinite(rises.sums).all():
-        return AblationRow(**about, answer="unsure", why="the loss is not a number (NaN) at some of the words")
-    whole = rises.whole()
+        return replace(row, why="the loss is not a number (NaN) at some of the words")
+    whole = (rises.sums - rises.sums[0]).sum(1) / rises.positions.sum()  # the rise of the mean loss without each set
     topical, random, mean = rises.resampled(resamples, seed)
-    numbers: dict[str, Any] = {
-        "loss": float(rises.sums[0].sum() / rises.positions.sum()),
-        "topical_rise": float(whole[1]),
-        "topical_interval": interval(topical),
-        "random_rise": float(whole[2:].mean()),
-        "random_interval": interval(random),
-        "difference": float(whole[1] - whole[2:].mean()),
-        "interval": interval(topical - random),
-        "mean_interval": interval(topical - mean),
-    }
-    answer, why = judged(AblationRow(**about, **numbers), int((whole[2:] >= whole[1]).sum()))
-    return AblationRow(**about, **numbers, answer=answer, why=why)
+    row = replace(
+        row,
+        loss=float(rises.sums[0].sum() / rises.positions.sum()),
+        topical_rise=float(whole[1]),
+        topical_interval=interval(topical),
+        random_rise=float(whole[2:].mean()),
+        random_interval=interval(random),
+        difference=float(whole[1] - whole[2:].mean()),
+        interval=interval(topical - random),
+        mean_interval=interval(topical - mean),
+    )
+    answer, why = judged(row, int((whole[2:] >= whole[1]).sum()))
+    return replace(row, answer=answer, why=why)
 
 
 def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
-    """The rule. `as_much`: draws without which the loss rises as much as without the topical heads."""
+    """The first rule that holds. `as_much`: draws without which the loss rises as much as without topical heads."""
     if row.documents < FEWEST_DOCUMENTS or row.positions < FEWEST_POSITIONS:
-        few = f"{row.positions} {row.at} in {row.documents} documents"
-        enough = f"at least {FEWEST_POSITIONS} in {FEWEST_DOCUMENTS}"
-        return "unsure", f"{few} are too few ({enough}): raise --documents"
-    assert row.loss is not None
-    assert row.difference is not None
-    if row.topical_interval is None or row.interval is None or row.mean_interval is None:
+        few = f"{row.positions} {row.at} in {row.documents} documents are too few"
+        return "unsure", f"{few} (at least {FEWEST_POSITIONS} in {FEWEST_DOCUMENTS}): raise --documents"
+    topical, one, mean = row.topical_interval, row.interval, row.mean_interval
+    if row.loss is None or row.difference is None or topical is None or one is None or mean is None:
         return "unsure", "there is nothing to resample: raise --documents"
-    worth = LOSS_WORTH * row.loss
-    if row.topical_interval[1] < worth:
-        return "no", f"without them the loss hardly rises (the smallest rise that matters is {worth:.2g})"
-    if row.mean_interval[1] < worth and row.remark:
-        return "unsure", "it rises about as much without random heads, but some of these are topical ones"
-    if row.mean_interval[1] < worth:
-        as_much_or_more = "more" if row.mean_interval[1] < 0 else "about as much"
-        said = f"without random heads of the same layers it rises {as_much_or_more}"
-        return "no", f"{said} (the smallest difference that matters is {worth:.2g})"
-    if row.interval[0] > 0 and row.topical_interval[0] > 0:
-        if row.difference >= worth and row.draws >= DRAWS:
-            return "yes", ""
-        if row.difference >= worth:
-            said = f"it rises more than without other heads, but these layers have only {sets_text(row.draws)} of them"
-            return "unsure", f"{said}, and chance alone makes one of {row.draws + 1} sets the largest"
-        return "unsure", f"the difference is below {worth:.2g}, the smallest that matters: raise --documents"
-    if row.mean_interval[0] > 0 and row.topical_interval[0] > 0 and as_much:
-        sets = f"{as_much} of {sets_text(row.draws)} of random heads"
-        return "unsure", f"more than without random heads on average, but without {sets} it rises as much"
-    few = f" (with {sets_text(row.draws)} of other heads in these layers, a yes is out of reach)"
-    said = f"the difference {row.difference:.2g} {interval_text(row.interval)} may be zero"
-    return "unsure", said + (few if row.draws < DRAWS else ": raise --documents")
+    worth, sets, few_sets = LOSS_WORTH * row.loss, sets_text(row.draws), row.draws < DRAWS
+    more_than_random = one[0] > 0 and topical[0] > 0
+    advice = (
+        f" (with {sets} of other heads in these layers, a yes is out of reach)" if few_sets else ": raise --documents"
+    )
+    rules: list[tuple[object, Grade, str]] = [
+        (
+            topical[1] < worth,
+            "no",
+            f"without them the loss hardly rises (the smallest rise that matters is {worth:.2g})",
+        ),
+        (
+            mean[1] < worth and row.remark,
+            "unsure",
+            "it rises about as much without random heads, but some of these are topical ones",
+        ),
+        (
+            mean[1] < worth,
+            "no",
+            f"without random heads of the same layers it rises {'more' if mean[1] < 0 else 'about as much'} (the "
+            f"smallest difference that matters is {worth:.2g})",
+        ),
+        (
+            more_than_random and row.difference < worth,
+            "unsure",
+            f"the difference is below {worth:.2g}, the smallest that matters: raise --documents",
+        ),
+        (
+            more_than_random and few_sets,
+            "unsure",
+            f"it rises more than without other heads, but these layers have only {sets} of them, and chance alone "
+            f"makes one of {row.draws + 1} sets the largest",
+        ),
+        (more_than_random, "yes", ""),
+        (
+            mean[0] > 0 and topical[0] > 0 and as_much,
+            "unsure",
+            f"more than without random heads on average, but without {as_much} of {sets} of random heads it rises as "
+            "much",
+        ),
+        (
+            True,
+            "unsure",
+            f"the difference {row.difference:.2g} {interval_text(one)} may be zero{advice}",
+        ),
+    ]
+    return next((grade, why) for holds, grade, why in rules if holds)
 
 
 EAGER = "eager_attention_forward"  # the library's name of that function, in the file of each architecture
 
 Outputs = Float[Tensor, "B N H d"]
+# From the number of an attention call, what its heads put out, and which positions are text: what goes on from there.
+# Of an encoder-decoder the encoder's calls come first, so a layer of the encoder has its own number.
 Change = Callable[[int, Outputs, Int[Tensor, "B N"] | None], Outputs]
-"""From the number of an attention call, what its heads put out, and which positions are text: what goes on from there.
-
-Of an encoder-decoder the encoder's calls come first, so a layer of the encoder has its own number.
-"""
 
 
 @contextmanager
-def changed_heads(model: Any, change: Change) -> Iterator[None]:
+def changed_heads(model: LibraryModel, change: Change) -> Iterator[None]:
     """Every forward pass of the model takes what `change` returns in place of what its heads put out."""
     files = {module for part in model.modules() if hasattr(module := sys.modules[type(part).__module__], EAGER)}
-    calls, mask = 0, None
+    calls, mask = count(), None
 
-    def started(_model: Any, _args: Any, inputs: dict[str, Any]) -> None:
+    def started(_model: object, _args: object, inputs: Mapping[str, Tensor]) -> None:
         nonlocal calls, mask
-        calls, mask = 0, inputs.get("attention_mask")
+        calls, mask = count(), inputs.get("attention_mask")
 
-    def wrapped(attend: Any) -> Any:
-        def attention(*args: Any, **kwargs: Any) -> Any:
-            nonlocal calls
-            outputs, *rest = attend(*args, **kwargs)
-            calls += 1
-            return (change(calls - 1, outputs, mask), *rest)
+    def attention(attend: Callable[..., tuple[Any, ...]], *args: object, **kwargs: object) -> tuple[Any, ...]:
+        outputs, *rest = attend(*args, **kwargs)
+        return (change(next(calls), outputs, mask), *rest)
 
-        return attention
-
-    plain = {file: getattr(file, EAGER) for file in files}
-    handle = model.register_forward_pre_hook(started, with_kwargs=True)
-    for file, attend in plain.items():
-        setattr(file, EAGER, wrapped(attend))
-    try:
+    with ExitStack() as restored:
+        restored.enter_context(model.register_forward_pre_hook(started, with_kwargs=True))
+        for file in files:
+            attend = getattr(file, EAGER)
+            restored.callback(setattr, file, EAGER, attend)
+            setattr(file, EAGER, partial(attention, attend))
         yield
-    finally:
-        handle.remove()
-        for file, attend in plain.items():
-            setattr(file, EAGER, attend)
 
 
+@dataclass
 class HeadMeans:
     """The mean output of every head of the first layers, over all positions that are text. `heads`: of each layer."""
 
-    def __init__(self, heads: Sequence[int]) -> None:
-        self.heads = heads
-        self.sums: dict[int, Float[Tensor, "H d"]] = {}
-        self.positions = [0.0] * len(heads)
+    heads: Sequence[int]
+    sums: dict[int, Float[Tensor, "H d"]] = field(default_factory=dict)
+    positions: Counter[int] = field(default_factory=Counter)
 
     def add(self, layer: int, outputs: Outputs, mask: Int[Tensor, "B N"] | None) -> Outputs:
         if layer < len(self.heads):
             text = torch.ones_like(outputs[:, :, 0, 0]) if mask is None else mask
-            found = torch.einsum("bnhd,bn->hd", outputs.double(), text.double())
-            self.sums[layer] = self.sums[layer] + found if layer in self.sums else found
-            self.positions[layer] += float(text.sum())
+            self.sums[layer] = self.sums.get(layer, 0) + torch.einsum("bnhd,bn->hd", outputs.double(), text.double())
+            self.positions[layer] += int(text.sum())
         return outputs
 
     def mean(self, layer: int) -> Float[Tensor, "H d"]:
@@ -211,26 +225,21 @@ def replacing(means: HeadMeans, heads: Mapping[int, Sequence[int]]) -> Change:
 
 
 @torch.inference_mode()
-def heads_of_layers(model: Any, loaded: LoadedModel) -> list[int]:
-    """How many heads each layer of the main part has; InputError where what they put out cannot be reached.
-
-    A forward pass shows it: calls must come in the order of layers, one for each, with as many heads.
-    """
+def heads_of_layers(model: LibraryModel, loaded: LoadedModel) -> list[int]:
+    """How many heads each layer has; InputError unless a forward pass calls the layers in order, with these heads."""
     tokens = torch.as_tensor(loaded.tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
     seen: list[tuple[int, ...]] = []
 
-    def watch(_layer: int, outputs: Outputs, _mask: Any) -> Outputs:
-        seen.append(tuple(outputs.shape))
+    def watch(_layer: int, outputs: Outputs, _mask: object) -> Outputs:
+        seen.append(tuple(outputs.shape[:3]))
         return outputs
 
     with changed_heads(model, watch):
         parts = attention_of(model, tokens, torch.ones_like(tokens))
-    main = next(iter(parts.values()))
-    heads = [layer.shape[1] for layer in main]
-    layers = sum(map(len, parts.values()))
-    shapes = [(*tokens.shape, count) for count in heads]
-    if len(seen) != layers or [shape[:3] for shape in seen[: len(heads)]] != shapes:
-        raise InputError("the outputs of single heads cannot be read in this architecture")
+    heads = [layer.shape[1] for layer in next(iter(parts.values()))]
+    every = len(seen) == sum(map(len, parts.values()))
+    in_order = every and seen[: len(heads)] == [(*tokens.shape, each) for each in heads]
+    refuse((not in_order, "the outputs of single heads cannot be read in this architecture"))
     return heads
 
 
@@ -247,10 +256,7 @@ def ablate(
     measurement: ModelPass,
     progress: Progress = silent,
 ) -> list[AblationRow]:
-    """Measure whether a model uses its topical heads: the rise of its loss without them, and without random heads.
-
-    A head that is taken out puts out its mean at every position, so that only what it says about the text is lost.
-    """
+    """The rise of a model's loss where its topical heads put out their mean, beside that without random heads."""
 
     def off(why: str) -> list[AblationRow]:
         return [AblationRow(model=loaded.name, heads=len(topical), draws=0, at=at, why=why) for at in PLACES]
@@ -263,83 +269,78 @@ def ablate(
         heads = heads_of_layers(predictor.model, loaded)
     except InputError as error:
         return off(str(error))
-    chosen, seed = by_layer(topical), measurement.seed
-    draws = random_sets(chosen, heads, DRAWS, seed)
+    layers = sorted({layer for _, layer, _ in topical})
+    chosen = {layer: sorted(head for _, of, head in topical if of == layer) for layer in layers}
+    draws = random_sets(chosen, heads, DRAWS, measurement.seed)
     if not draws:
         return off("all heads of these layers carry topics, so there are no others to compare with")
     pieces = list(windows(loaded, vocabulary, spread(texts), 1, LENGTH))
-    rounds = max(1, PASSES // (2 + len(draws)))
-    phase, total = f"ablating heads of {loaded.name}", float((2 + len(draws)) * len(pieces))
-    done = 0
-
-    def advance() -> None:
-        nonlocal done
-        done += 1
-        progress(phase, done, total)
-
-    progress(phase, 0, total)
     means, topics = HeadMeans(heads), np.unique(np.concatenate([a.token for a in assignments]))
-    with changed_heads(predictor.model, means.add):
-        sums, positions = losses_by_document(predictor, pieces, topics, seed, rounds, advance)
-    every = [sums]
-    for one in (chosen, *draws):
-        with changed_heads(predictor.model, replacing(means, one)):
-            every.append(losses_by_document(predictor, pieces, topics, seed, rounds, advance)[0])
-    stacked = np.stack(every)  # sets x kinds x documents
-    which = ", ".join(f"{layer}.{head}" for _, layer, head in topical)
-    common: dict[str, Any] = {"resamples": measurement.bootstrap, "seed": seed, "which": which}
-    common["remark"] = drawn_from(chosen, heads)
+    changes = [means.add, *(replacing(means, one) for one in (chosen, *draws))]
+    phase, total, done = f"ablating heads of {loaded.name}", float(len(changes) * len(pieces)), count(1)
+    progress(phase, 0, total)
+    losses = []  # sets x (sums, positions) x kinds x documents
+    for change in changes:
+        with changed_heads(predictor.model, change):
+            losses.append(
+                losses_by_document(
+                    predictor,
+                    pieces,
+                    topics,
+                    measurement.seed,
+                    max(1, PASSES // len(changes)),
+                    lambda: progress(phase, next(done), total),
+                )
+            )
     return [
-        ablation_row(loaded.name, len(topical), at, Rises(stacked[:, k], positions[k]), **common)
-        for k, at in enumerate(PLACES)
+        ablation_row(
+            loaded.name,
+            len(topical),
+            at,
+            Rises(np.stack([sums[kind] for sums, _ in losses]), losses[0][1][kind]),
+            resamples=measurement.bootstrap,
+            seed=measurement.seed,
+            remark=drawn_from(chosen, heads),
+            which=", ".join(f"{layer}.{head}" for _, layer, head in topical),
+        )
+        for kind, at in enumerate(PLACES)
     ]
 
 
 def spread(texts: Sequence[str]) -> list[str]:
-    """Some of the texts, evenly drawn from all of them."""
     count = ablated_documents(len(texts))
     return [texts[i * len(texts) // count] for i in range(count)]
 
 
-def by_layer(heads: Sequence[tuple[str, int, int]]) -> dict[int, list[int]]:
-    layers = sorted({layer for _, layer, _ in heads})
-    return {layer: sorted(head for _, of, head in heads if of == layer) for layer in layers}
-
-
 def random_sets(topical: HeadSet, heads: Sequence[int], draws: int, seed: int) -> list[HeadSet]:
-    """As many heads of the same layers, other than the topical ones; different sets, or all that there are.
-
-    In a layer where most heads are topical, too few others are left; there, any heads may be drawn.
-    """
-    pools = {layer: pool(chosen, heads[layer])[0] for layer, chosen in topical.items()}
+    """Different sets of as many other heads of the same layers, or all that there are."""
     own = tuple(tuple(chosen) for chosen in topical.values())
-    itself = all(set(topical[layer]) <= set(any_of) for layer, any_of in pools.items())  # among all sets
-    if prod(comb(len(any_of), len(topical[layer])) for layer, any_of in pools.items()) - itself <= draws:
-        every = product(*(combinations(any_of, len(topical[layer])) for layer, any_of in pools.items()))
-        found = [one for one in every if one != own]
-    else:
-        drawing = generator(seed, Stream.ABLATED_HEADS)
-        distinct: dict[tuple[tuple[int, ...], ...], None] = {}
-        while len(distinct) < draws:
-            one = tuple(
-                tuple(sorted(drawing.choice(any_of, len(topical[layer]), replace=False).tolist()))
-                for layer, any_of in pools.items()
-            )
-            if one != own:
-                distinct[one] = None
-        found = list(distinct)
-    return [dict(zip(topical, one, strict=True)) for one in found]
+    pools = [  # the other heads of each layer, or all of them
+        [head for head in range(heads[layer]) if mixed(chosen, heads[layer]) or head not in chosen]
+        for layer, chosen in topical.items()
+    ]
+    sizes = [len(chosen) for chosen in own]
+    itself = all(mixed(chosen, heads[layer]) for layer, chosen in topical.items())  # the topical set is one of all
+    if prod(map(comb, map(len, pools), sizes)) - itself <= draws:
+        every = product(*map(combinations, pools, sizes))
+        return [dict(zip(topical, one, strict=True)) for one in every if one != own]
+    drawing = generator(seed, Stream.ABLATED_HEADS)
+    distinct: dict[tuple[tuple[int, ...], ...], None] = {}
+    while len(distinct) < draws:
+        drawn = (drawing.choice(any_of, size, replace=False) for any_of, size in zip(pools, sizes, strict=True))
+        one = tuple(tuple(sorted(some.tolist())) for some in drawn)
+        if one != own:
+            distinct[one] = None
+    return [dict(zip(topical, one, strict=True)) for one in distinct]
 
 
-def pool(topical: Sequence[int], heads: int) -> tuple[list[int], bool]:
-    """The heads of a layer that random sets are drawn from, and whether they are all other than the topical ones."""
-    others = [head for head in range(heads) if head not in topical]
-    return (others, True) if len(others) >= len(topical) else (list(range(heads)), False)
+def mixed(topical: Sequence[int], heads: int) -> bool:
+    """Whether a layer has too few other heads, so that random sets are drawn from topical heads too."""
+    return heads - len(topical) < len(topical)
 
 
 def drawn_from(topical: HeadSet, heads: Sequence[int]) -> str:
-    """A remark for layers where random heads may be topical ones."""
-    layers = [str(layer) for layer, chosen in topical.items() if not pool(chosen, heads[layer])[1]]
+    layers = [str(layer) for layer, chosen in topical.items() if mixed(chosen, heads[layer])]
     few = f"layer {layers[0]} has" if len(layers) == 1 else f"layers {', '.join(layers)} have"
     return f"{few} too few other heads, so random heads there may be topical ones" if layers else ""
 
@@ -352,7 +353,6 @@ def losses_by_document(
     rounds: int,
     advance: Callable[[], None],
 ) -> tuple[Float[np.ndarray, "2 D"], Int[np.ndarray, "2 D"]]:
-    """Summed losses and numbers of positions of each window: at words of topics, and at all other tokens."""
     sums, positions = np.zeros((2, len(pieces))), np.zeros((2, len(pieces)), dtype=np.int64)
     for number, (window, where, losses) in enumerate(position_losses(predictor, pieces, seed, rounds=rounds)):
         topical = np.isin(where, window.places) & np.isin(window.tokens[where], topics)

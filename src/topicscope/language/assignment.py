@@ -1,7 +1,5 @@
 """Which words stand for a topic: the likeliest of fitted topics, those of a corpus's labels, or the user's own."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Sequence
@@ -25,9 +23,9 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.corpora import separator_hint, usable_labels
+from topicscope.language.corpora import first_few, separator_hint, usable_labels
 from topicscope.language.topic_fits import PAIRS, shared_words
-from topicscope.language.topics import Topics, best
+from topicscope.language.topics import CorpusWords, Topics, best
 from topicscope.language.vocabulary import Vocabulary, top_pairs, word_documents
 from topicscope.measure import Membership, log_odds_z
 
@@ -38,29 +36,21 @@ LONGEST_LABEL = 40  # characters of a label in a title
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelWords:
+class LabelWords(CorpusWords):
     """The labels of a corpus as topics: how much likelier each word is in documents of each label than in others."""
 
     names: tuple[str, ...]  # the labels, the most common first
     documents: tuple[int, ...]  # how many have each label
-    words: tuple[str, ...]
-    token: Int[np.ndarray, " W"]
     scores: Float[np.ndarray, "K W"]  # z of each word in each label, from `log_odds_z`
-    frequency: Float[np.ndarray, " W"]
-    cooccurring: Int[np.ndarray, "P 2"]  # words that stand together most often, the commonest pair first
-    vocabulary_size: int
-    fingerprint: str
     remark: str
 
     def __len__(self) -> int:
         return len(self.names)
 
     def top_words(self, label: int, count: int = 3) -> list[str]:
-        """Those of highest z that are clearly likelier in this label than in others."""
         return [self.words[i] for i in best(self.scores[label], count) if self.scores[label, i] > LEAST_Z]
 
     def records(self) -> list[dict[str, str | float]]:
-        """Every word that is clearly likelier in a label, the clearest first: columns topic, word and z."""
         return [
             {"topic": name, "word": self.words[i], "z": float(scores[i])}
             for name, scores in zip(self.names, self.scores, strict=True)
@@ -69,16 +59,11 @@ class LabelWords:
         ]
 
     def mixture(self, label: str | None) -> Float[np.ndarray, " K"] | None:
-        """All of a document is its label; None where that is none of these."""
         return np.eye(len(self))[self.names.index(label)] if label in self.names else None
 
     @property
     def titles(self) -> tuple[str, ...]:
-        return tuple(f"{cut(name, LONGEST_LABEL)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
-
-    def check(self, vocabulary: Vocabulary) -> None:
-        if self.fingerprint != vocabulary.fingerprint:
-            raise InputError("the words of these labels were counted with another tokenizer; count them with this one")
+        return tuple(f"{cut(name)}: {' '.join(self.top_words(k))}" for k, name in enumerate(self.names))
 
 
 def label_words(
@@ -90,34 +75,34 @@ def label_words(
     engine: Engine = serial,
     progress: Progress | None = None,
 ) -> LabelWords:
-    """The words of labels; labels with too few documents are left out, and so are words of too few documents."""
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
-    if len(counts) < 2:
-        raise InputError(
+    refuse(
+        (
+            len(counts) < 2,
             f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
-            "give more text with these labels, or raise --max-documents"
+            "give more text with these labels, or raise --max-documents",
         )
-    names = tuple(counts)
+    )
+    number = {label: k for k, label in enumerate(counts)}
+    mine = [(number[label], text) for label, text in zip(labels, texts, strict=True) if label and label in number]
     with watched(progress) as shown:
         shown("counting words")
-        mine = [i for i, label in enumerate(labels) if label in counts]
-        documents = word_documents([texts[i] for i in mine], vocabulary, engine)
+        documents = word_documents([text for _, text in mine], vocabulary, engine)
         shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
-        if len(used) < 2:
-            raise InputError(
-                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text"
+        refuse(
+            (
+                len(used) < 2,
+                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text",
             )
-        table = np.zeros((len(names), len(used)))
-        number = {label: k for k, label in enumerate(names)}
-        for i, document in zip(mine, documents, strict=True):
-            label = labels[i]
-            if label is not None:
-                table[number[label]] += np.bincount(document, minlength=len(vocabulary.words))[used]
+        )
+        table = np.zeros((len(counts), len(used)))
+        for (k, _), document in zip(mine, documents, strict=True):
+            table[k] += np.bincount(document, minlength=len(vocabulary.words))[used]
         shown("counting pairs of words")
         pairs = top_pairs(shared, len(used), PAIRS, engine)[0]
     return LabelWords(
-        names=names,
+        names=tuple(counts),
         documents=tuple(counts.values()),
         words=tuple(vocabulary.words[i] for i in used),
         token=vocabulary.token[used],
@@ -130,21 +115,20 @@ def label_words(
     )
 
 
-def cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+def cut(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1].rstrip()}…"
 
 
 def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
     """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
-
-    def some(said: Sequence[str]) -> str:
-        return ", ".join(said[:NAMED_LABELS]) + (", ..." if len(said) > NAMED_LABELS else "")
-
-    largest = some([f"{cut(label, LONGEST_LABEL)} {count}" for label, count in counts.items()])
-    few = some([cut(label, LONGEST_LABEL) for label in rare])
-    left_out = f"; left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})" if rare else ""
-    unlabelled = f"; {without} of the documents have no label" if without else ""
-    return f"labels of {name!r}: {len(counts)} ({largest} documents){left_out}{unlabelled}"
+    largest = first_few([f"{cut(label)} {count}" for label, count in counts.items()], NAMED_LABELS)
+    few = first_few([cut(label) for label in rare], NAMED_LABELS)
+    parts = [
+        f"labels of {name!r}: {len(counts)} ({largest} documents)",
+        *([f"left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})"] if rare else []),
+        *([f"{without} of the documents have no label"] if without else []),
+    ]
+    return "; ".join(parts)
 
 
 MOST_BYTES = 2**28  # most bytes of a file of words and topics
@@ -154,8 +138,6 @@ MANY = 1000  # two topics never hold all of more words than these
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """Words (as tokens) and their topics."""
-
     token: Int[np.ndarray, " W"]
     words: tuple[str, ...]
     frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
@@ -172,10 +154,7 @@ def assign(
     topics_per_word: TopicsPerWord = "one",
     names: tuple[str, ...] | None = None,
 ) -> Assignment:
-    """The words that stand for each topic: its `threshold * V` most likely ones (Table 1).
-
-    Of labels, those of the highest z, as far as they are clearly likelier there than in other labels.
-    """
+    """The `threshold * V` likeliest words of each topic (Table 1); of labels only those that are clearly likelier."""
     meaning = "it is the share of the vocabulary that each topic keeps, for example 0.001"
     refuse((not 0 < threshold < 1, f"threshold {threshold} is not between 0 and 1; {meaning}"))
     share, known = threshold * topics.vocabulary_size, len(topics.words)
@@ -211,31 +190,38 @@ def assignments_of(
     thresholds: Sequence[float],
     topics_per_word: Sequence[TopicsPerWord],
 ) -> list[Assignment]:
-    """Fitted topics and labels at every threshold; given topics as they are."""
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
-    topics.check(vocabulary)
+    other = (
+        "the words of these labels were counted with another tokenizer; count them with this one"
+        if isinstance(topics, LabelWords)
+        else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS "
+        "--tokenizer MODEL')"
+    )
+    refuse((topics.fingerprint != vocabulary.fingerprint, other))
     return [with_pairs(assign(topics, threshold, kind)) for kind in topics_per_word for threshold in thresholds]
 
 
 def with_pairs(assignment: Assignment) -> Assignment:
-    """The assignment, if some two words have no topic in common: else there is nothing to compare with."""
     members = assignment.membership.matrix()
-    if len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all():
-        raise InputError(
+    refuse(
+        (
+            len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all(),
             "every two words of these topics have a topic in common, so no pairs of different topics are left to "
-            "compare with; give topics of different words"
+            "compare with; give topics of different words",
         )
+    )
     return assignment
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
-    """Fitted topics of a folder, or the words and topics that a file lists."""
-    if not Path(path).exists():
-        raise InputError(
+    refuse(
+        (
+            not Path(path).exists(),
             f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
-            "and topics"
+            "and topics",
         )
+    )
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
 
@@ -252,36 +238,36 @@ def load_topics(
 def given_topics(
     path: str | Path, vocabulary: Vocabulary, frequency: Float[np.ndarray, " W"] | None = None
 ) -> Assignment:
-    """Your own topics from a file."""
     pairs = read_pairs(path)
     known = [(vocabulary.number[word], topic) for word, topic in dict.fromkeys(pairs) if word in vocabulary.number]
-    unknown = [word for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
-    some = ", ".join(repr(word) for word in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-    sizes = Counter(topic for _, topic in known)
-    if len(sizes) < 2 or max(sizes.values()) < 2:
-        raise InputError(
+    unknown = [repr(word) for word, _ in dict.fromkeys(pairs) if word not in vocabulary.number]
+    some, sizes = first_few(unknown, 5), Counter(topic for _, topic in known)
+    refuse(
+        (
+            len(sizes) < 2 or max(sizes.values()) < 2,
             f"{shown(path)}: {len(known)} of its {len(pairs)} words can be used, in {len(sizes)} topics; expected "
             "at least two topics, one of them with two words or more. A word can be used if it is one token of this "
-            f"model and no stop word (not used: {some or 'none'}; check upper and lower case)"
-        )
-    if len(sizes) > MOST_TOPICS:
-        raise InputError(f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other")
-    names = tuple(sizes)
-    order = {name: place for place, name in enumerate(names)}
+            f"model and no stop word (not used: {some or 'none'}; check upper and lower case)",
+        ),
+        (
+            len(sizes) > MOST_TOPICS,
+            f"{shown(path)} has {len(sizes)} topics; at most {MOST_TOPICS} are compared with each other",
+        ),
+    )
+    order = {name: place for place, name in enumerate(sizes)}
     numbers, places = np.unique([word for word, _ in known], return_inverse=True)
     listed = sorted((order[topic], place) for (_, topic), place in zip(known, places, strict=True))
-    topic, word = (np.array(side) for side in zip(*listed, strict=True))
+    topic, word = np.array(listed).T
+    remark = f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
     return Assignment(
         token=vocabulary.token[numbers],
         words=tuple(vocabulary.words[i] for i in numbers),
         frequency=np.ones(len(numbers)) if frequency is None else frequency[numbers],
-        membership=Membership(word, topic, len(numbers), len(names)),
+        membership=Membership(word, topic, len(numbers), len(sizes)),
         threshold=None,
         topics_per_word="many" if len(listed) > len(numbers) else "one",
-        names=names,
-        remark=f"{len(unknown)} of {len(pairs)} given words are not one token of this model, or are stop words: {some}"
-        if unknown
-        else "",
+        names=tuple(sizes),
+        remark=remark if unknown else "",
     )
 
 
@@ -290,22 +276,27 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     path = Path(path)
     text = read_text(path, "the topics", MOST_BYTES, "utf-8-sig")
     pairs = _json_pairs(path, text) if path.suffix.lower() == ".json" else _table_pairs(path, text)
-    expected = "expected lines 'word,topic' under such a header, or JSON {word: topic}"
     refuse(
         (len(pairs) > MOST_PAIRS, f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many"),
-        (not pairs, f"{path} names no words; {expected}"),
+        (
+            not pairs,
+            f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}",
+        ),
     )
     return pairs
 
 
 def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     data = parse_json(text, shown(path))
-    if not isinstance(data, dict) or not data:
-        raise InputError(f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}")
+    refuse((not isinstance(data, dict) or not data, f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}"))
     if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
         return [(word, str(topic)) for topic, words in data.items() for word in words]
-    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()):
-        raise InputError(f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout")
+    refuse(
+        (
+            not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()),
+            f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout",
+        )
+    )
     return [(str(word), str(topic)) for word, topic in data.items()]
 
 
@@ -316,7 +307,6 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     except csv.Error as error:
         raise InputError(f"{shown(path)} is not a table ({one_line(error)}); expected lines 'word,topic'") from None
     if rows and not {"word", "topic"} <= set(rows[0]):
-        columns = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20])
-        hint = separator_hint(list(rows[0]))
-        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {columns}{hint}")
+        there = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20]) + separator_hint(list(rows[0]))
+        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {there}")
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

@@ -8,9 +8,10 @@ Input is checked before PyTorch and transformers are loaded: what needs them is 
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from topicscope import language
@@ -21,7 +22,6 @@ from topicscope.ground import (
     Kind,
     Progress,
     afford,
-    folders,
     one_thread,
     open_folder,
     read_about,
@@ -34,7 +34,7 @@ from topicscope.language.assignment import Assignment, LabelWords, assignments_o
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
 from topicscope.language.cost import cost_of, settings_that_cost
-from topicscope.language.inputs import check_inputs, find_snapshots
+from topicscope.language.inputs import check_inputs, corpus_of, find_snapshots
 from topicscope.language.probe_rows import short
 from topicscope.language.probes import PROBE, Probe
 from topicscope.language.topic_fits import Sampler, fit_each
@@ -43,7 +43,6 @@ from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_wo
 from topicscope.language.word_maps import WORDS, WordMap, word_map
 from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
 
-ANNOUNCED = 10.0  # seconds from which on the estimate is printed
 Out = str | os.PathLike[str] | None
 AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
 
@@ -56,18 +55,16 @@ def fit_corpus(
     progress: Progress | None = None,
     yes: bool = False,
 ) -> Topics:
-    """Fit topics to a sample of a corpus: what `topicscope topics` runs."""
     with opened_folder(TOPICS, config, out, progress, yes) as (folder, shown):
         shown("loading the tokenizer")
         vocabulary = whole_words(language.load_tokenizer(config.tokenizer), read_stop_words(config.stop_words))
-        corpus = Corpus(config.corpus, config.text_field, config.split_text)
-        fits = fit_sample(corpus, vocabulary, config, engine, shown)
+        fits = fit_sample(corpus_of(config), vocabulary, config, engine, shown)
         if len(fits) == 1:
             return stored(fits[0], folder)
         compared = tuple(one.quality for one in fits)
         chosen = fits[compared.index(best_of(compared))]
-        each = [(config.changed({"topics": len(one)}), one) for one in fits]
-        return stored(replace(chosen, compared=compared), folder, each, names=[str(len(one)) for one in fits])
+        each = {str(len(one)): (config.changed({"topics": len(one)}), one) for one in fits}
+        return stored(replace(chosen, compared=compared), folder, each)
 
 
 def probe(
@@ -145,10 +142,9 @@ def probe(
         for fingerprint, topics in known.items():
             if isinstance(topics, Topics):
                 start = f"{', '.join(with_tokenizer[fingerprint])}: " if len(models) > 1 else ""
-                notes += [f"{start}{note}" for note in (topics.quality.brief(), *topics.quality.warnings())]
+                notes += [f"{start}{note}" for note in topics.quality.notes()]
         result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        labelled = [words for words in known.values() if isinstance(words, LabelWords)]
-        return stored(result, folder, source.fitted, labelled=labelled)
+        return stored(result, folder, source.fitted, (one for one in known.values() if isinstance(one, LabelWords)))
 
 
 def timeline(
@@ -203,13 +199,8 @@ def timeline(
         (assignment,) = assignments_of(
             source.topics(first, vocabulary), vocabulary, [config.threshold], [config.topics_per_word]
         )
-        abouts = ((name, _about(name)) for name in config.snapshots)
         notes = [
-            *(
-                f"{name}: its run diverged, so its last snapshots may be unusable"
-                for name, about in abouts
-                if about is not None and about.status == "diverged"
-            ),
+            *(f"{name}: its run diverged, so its last snapshots may be unusable" for name in diverged(config)),
             assignment.remark,
             f"{len(snapshots)} snapshots, {len(assignment.words)} words of "
             f"{int((assignment.membership.sizes > 0).sum())} topics, {len(source.texts)} documents; "
@@ -231,19 +222,19 @@ def timeline(
 
 
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
-    """The cosines between some words of a model (Figure 3): what `topicscope words` runs."""
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
         loaded = language.load_model(config.model)
         return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
 
 
-def _about(name: str) -> folders.About | None:
-    """What the folder of snapshots says; another program may have an about.json of its own."""
-    try:
-        return read_about(name)
-    except InputError:
-        return None
+def diverged(config: TimelineConfig) -> Iterator[str]:
+    """The folders of snapshots whose run diverged; another program may have an about.json of its own."""
+    for name in config.snapshots:
+        with suppress(InputError):
+            about = read_about(name)
+            if about is not None and about.status == "diverged":
+                yield name
 
 
 @contextmanager
@@ -254,13 +245,11 @@ def opened_folder(
     progress: Progress | None,
     yes: bool = False,
 ) -> Iterator[tuple[Folder | None, Progress]]:
-    """The folder of a command, where it has one, and its progress. Bad input is refused before both.
-
-    So is what does not fit into memory or on the disk, unless `yes`.
-    """
+    """Folder and progress of a command. Before both, bad input and (unless `yes`) what is too large are refused."""
     check_inputs(config)
     if not isinstance(config, WordsConfig):
-        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=ANNOUNCED)
+        # an estimate of ten seconds and more is printed
+        afford(cost_of(config), lambda: settings_that_cost(config), out, yes=yes, announced=10.0)
     with (
         open_folder(out, kind, config.as_dict(), force=True) if out is not None else nullcontext() as folder,
         watched(progress) as shown,
@@ -271,18 +260,13 @@ def opened_folder(
 def stored(
     result: AnyResult,
     folder: Folder | None,
-    fitted: Sequence[tuple[TopicsConfig, Topics]] = (),
-    names: Sequence[str] = (),
-    labelled: Sequence[LabelWords] = (),
+    fitted: Mapping[str, tuple[TopicsConfig, Topics]] = MappingProxyType({}),
+    labelled: Iterable[LabelWords] = (),
 ) -> AnyResult:
-    """A result, written where it has a folder; fitted topics become folders inside, which `topics_from` takes.
-
-    They are topics-NAME, or topics-1, topics-2, ... where they have no names. Words of labels become tables.
-    """
     if folder is not None:
         folder.begin()
-        for number, (fit, topics) in enumerate(fitted, start=1):
-            topics.save(folder.file(f"topics-{names[number - 1] if names else number}"), fit.as_dict())
+        for name, (fit, topics) in fitted.items():
+            topics.save(folder.file(f"topics-{name}"), fit.as_dict())
         for number, words in enumerate(labelled, start=1):
             write_csv(folder.file(f"label-words-{number}.csv"), words.records())
         result.write(folder)
@@ -290,50 +274,47 @@ def stored(
 
 
 class TextSource:
-    """The text, stop words and topics of a probe or a timeline."""
-
     def __init__(self, config: ProbeConfig | TimelineConfig, engine: Engine, progress: Progress) -> None:
         self.config, self.engine, self.progress = config, engine, progress
-        self.fitted: list[tuple[TopicsConfig, Topics]] = []
+        self.fitted: dict[str, tuple[TopicsConfig, Topics]] = {}  # by number, from 1
         self.stop_words = read_stop_words(config.stop_words)
-        self.corpus = Corpus(config.corpus, config.text_field, config.split_text, label_field=config.label_field)
+        self.corpus = corpus_of(config)
         progress("reading the corpus")
         # the documents of the attention pass: another sample than that of the topics, so another seed
         drawn = self.corpus.numbered_sample(config.documents, config.seed + 1)
-        self.places, documents = [place for place, _ in drawn], [document for _, document in drawn]
-        self.texts = [document.text for document in documents]
-        self.labels = [document.label for document in documents] if config.label_field is not None else []
+        self.places = [place for place, _ in drawn]
+        self.texts = [document.text for _, document in drawn]
+        self.labels = [document.label for _, document in drawn] if config.label_field is not None else []
 
     def topics(self, tokenizer: str, vocabulary: Vocabulary) -> Topics | LabelWords | Assignment:
-        """The labels of the corpus or given topics where there are some, else fitted ones."""
         if self.config.label_field is not None:
             self.progress("reading the corpus")
-            documents = self.corpus.sample_documents(self.config.max_documents, self.config.seed)
-            texts, labels = zip(*documents, strict=True)
-            name, engine = self.config.label_field, self.engine
+            drawn = self.corpus.numbered_sample(self.config.max_documents, self.config.seed)
+            texts, labels = zip(*(document for _, document in drawn), strict=True)
             with self.corpus.blamed():
-                return label_words(texts, labels, vocabulary, name=name, engine=engine, progress=self.progress)
+                return label_words(
+                    texts, labels, vocabulary, name=self.config.label_field, engine=self.engine, progress=self.progress
+                )
         if self.config.topics_from is not None:
             self.progress("reading the topics")
             return load_topics(self.config.topics_from, vocabulary, self.texts, self.engine)
         fit = topics_config(self.config, tokenizer)
-        self.fitted.append((fit, fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)[0]))
-        return self.fitted[-1][1]
+        [topics] = fit_sample(self.corpus, vocabulary, fit, self.engine, self.progress)
+        self.fitted[str(len(self.fitted) + 1)] = fit, topics
+        return topics
 
 
 def fit_sample(
     corpus: Corpus, vocabulary: Vocabulary, config: TopicsConfig, engine: Engine, progress: Progress
 ) -> list[Topics]:
-    """One fit for every number of topics, fewest first."""
     progress("reading the corpus")
-    how = Sampler(config.backend, config.iterations, 1, config.seed)
     texts = corpus.sample(config.max_documents, config.seed)
     with one_thread(), corpus.blamed():
         fits = fit_each(
             texts,
             vocabulary,
-            sorted(set(config.topics)),
-            how,
+            sorted(config.topics),
+            Sampler(config.backend, config.iterations, 1, config.seed),
             min_documents=config.min_documents,
             stability=config.stability,
             engine=engine,

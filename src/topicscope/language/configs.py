@@ -6,7 +6,7 @@ probe(ProbeConfig("bert-base-uncased", corpus="articles.jsonl.gz", thresholds=0.
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, fields
 from pathlib import PurePath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
@@ -16,11 +16,11 @@ from topicscope.ground import (
     Config,
     Count,
     Device,
-    InputError,
     Resamples,
     Seed,
     Text,
     number_only,
+    refuse,
     section,
 )
 from topicscope.language.corpora import Split
@@ -29,24 +29,23 @@ Embedding = Literal["matrix", "layer"]
 TopicsPerWord = Literal["one", "many"]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return str(value) if isinstance(value, PurePath) else value
 
 
-def _several(value: Any) -> Any:
+def _several(value: object) -> tuple[object, ...]:
     """A single value stands for a list of one."""
     return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
 
 
-def groups_of(value: Any) -> Any:
-    listed = isinstance(value, list | tuple) and all(isinstance(group, list | tuple) for group in value)
-    return tuple(map(tuple, value)) if listed else value
+def _groups(value: object) -> object:
+    return tuple(tuple(x) if isinstance(x, list) else x for x in value) if isinstance(value, list | tuple) else value
 
 
 def _each_once(counts: Sequence[int]) -> Sequence[int]:
-    twice = next((count for count in counts if counts.count(count) > 1), None)
-    if twice is not None:
-        raise ValueError(f"topics = {twice} is given more than once; give every number of topics once")
+    for count in counts:
+        if counts.count(count) > 1:
+            raise ValueError(f"topics = {count} is given more than once; give every number of topics once")
     return counts
 
 
@@ -54,8 +53,6 @@ Name = Annotated[Text, BeforeValidator(_plain)]
 Names = Annotated[Sequence[Text], BeforeValidator(_several), Field(max_length=LONGEST_LIST)]
 SomeNames = Annotated[Names, Field(min_length=1)]
 Threshold = Annotated[float, Field(gt=0, lt=1), number_only]
-Thresholds = Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)]
-Ways = Annotated[Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)]
 TopicCount = Annotated[int, Field(ge=2, le=100_000), number_only]
 TopicCounts = Annotated[
     Sequence[TopicCount],
@@ -64,13 +61,10 @@ TopicCounts = Annotated[
     AfterValidator(_each_once),
     PlainSerializer(lambda counts: counts[0] if len(counts) == 1 else list(counts)),  # one is written as one
 ]
-Group = Annotated[Sequence[Text], Field(max_length=1000)]
 
 
 @section
 class TextConfig(Config):
-    """The text, its words, and the topics that are fitted to it."""
-
     _: KW_ONLY
     text_field: Text = "text"  # of JSON lines, CSV and Parquet
     split_text: Split = "auto"
@@ -87,8 +81,6 @@ FEWEST_SHUFFLES = 19  # of which p can be as small as that
 
 @section
 class ModelPass(Config):
-    """How a model is measured at given topics."""
-
     _: KW_ONLY
     windows: Count | None = 2
     embedding: Embedding = "matrix"
@@ -99,12 +91,14 @@ class ModelPass(Config):
 
 @section
 class Measurement(ModelPass):
-    """What a probe measures, and what it compares with."""
-
     _: KW_ONLY
-    thresholds: Thresholds = THRESHOLDS
     # theta: the words of a topic as a share of the vocabulary
-    topics_per_word: Ways = ("one",)
+    thresholds: Annotated[Sequence[Threshold], BeforeValidator(_several), Field(min_length=1, max_length=1000)] = (
+        THRESHOLDS
+    )
+    topics_per_word: Annotated[
+        Sequence[TopicsPerWord], BeforeValidator(_several), Field(min_length=1, max_length=2)
+    ] = ("one",)
     shuffles: Resamples = 1000
     random: bool = True
     cooccurrence: bool = True
@@ -119,16 +113,13 @@ class Measurement(ModelPass):
 
 
 # --quick: other settings where none are given. 25 topics of 500 articles take some 10 s, most of it for reading words.
-QUICK_FIT: Mapping[str, Any] = {"topics": 25, "iterations": 60, "max_documents": 500}
-QUICK_PASS: Mapping[str, Any] = {"documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
+QUICK_FIT: Mapping[str, int] = {"topics": 25, "iterations": 60, "max_documents": 500}
 
 
 @section
 class TopicsConfig(TextConfig):
-    """Settings of `fit_corpus`, and the options of `topicscope topics`."""
-
     FILES: ClassVar[tuple[str, ...]] = ("corpus", "tokenizer", "stop_words")
-    QUICK: ClassVar[Mapping[str, Any]] = QUICK_FIT
+    QUICK: ClassVar[Mapping[str, int]] = QUICK_FIT
 
     corpus: SomeNames
     tokenizer: Name
@@ -139,8 +130,21 @@ class TopicsConfig(TextConfig):
     min_documents: Count = 5
 
 
+class OneSource:
+    topics_from: str | None
+    label_field: str | None
+
+    def __post_init__(self) -> None:
+        refuse(
+            (
+                self.label_field is not None and self.topics_from is not None,
+                "label_field and topics_from both say what the topics are; give one of them",
+            )
+        )
+
+
 @section
-class ProbeConfig(TextConfig, Measurement):
+class ProbeConfig(OneSource, TextConfig, Measurement):
     """Settings of `probe`, and the options of `topicscope probe`.
 
     Attributes:
@@ -178,7 +182,7 @@ class ProbeConfig(TextConfig, Measurement):
     """
 
     FILES: ClassVar[tuple[str, ...]] = ("models", "corpus", "topics_from", "stop_words")
-    QUICK: ClassVar[Mapping[str, Any]] = {**QUICK_FIT, **QUICK_PASS}
+    QUICK: ClassVar[Mapping[str, int]] = {**QUICK_FIT, "documents": 50, "windows": 1, "bootstrap": 200, "shuffles": 200}
 
     models: SomeNames
     corpus: SomeNames
@@ -189,21 +193,16 @@ class ProbeConfig(TextConfig, Measurement):
     documents: Count = 250
     device: Device = "auto"
 
-    def __post_init__(self) -> None:
-        one_source(self)
-
     @classmethod
-    def require(cls, settings: Mapping[str, Any]) -> None:
-        for name, said in (
-            ("models", "no model is given; name model folders or hub ids (models)"),
-            ("corpus", "no text is given; name files, folders or hf:NAME (corpus)"),
-        ):
-            if not settings.get(name):
-                raise InputError(said)
+    def require(cls, settings: Mapping[str, object]) -> None:
+        refuse(
+            (not settings.get("models"), "no model is given; name model folders or hub ids (models)"),
+            (not settings.get("corpus"), "no text is given; name files, folders or hf:NAME (corpus)"),
+        )
 
 
 @section
-class TimelineConfig(TextConfig, ModelPass):
+class TimelineConfig(OneSource, TextConfig, ModelPass):
     """Settings of `timeline`, and the options of `topicscope timeline`.
 
     Attributes:
@@ -247,43 +246,40 @@ class TimelineConfig(TextConfig, ModelPass):
     topics_per_word: TopicsPerWord = "one"
     device: Device = "auto"
 
-    def __post_init__(self) -> None:
-        one_source(self)
-
 
 @section
 class WordsConfig(Config):
-    """Settings of `map_words`, and the arguments of `topicscope words`."""
-
     FILES: ClassVar[tuple[str, ...]] = ("model",)
 
     model: Name
-    groups: Annotated[Sequence[Group], BeforeValidator(groups_of), Field(max_length=1000)]
+    groups: Annotated[
+        Sequence[Annotated[Sequence[Text], Field(max_length=1000)]], BeforeValidator(_groups), Field(max_length=1000)
+    ]
     embedding: Embedding = "matrix"
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if sum(map(len, self.groups)) < 2:
-            raise InputError(
-                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert"
+        refuse(
+            (
+                sum(map(len, self.groups)) < 2,
+                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert",
             )
-
-
-def one_source(config: ProbeConfig | TimelineConfig) -> None:
-    if config.label_field is not None and config.topics_from is not None:
-        raise InputError("label_field and topics_from both say what the topics are; give one of them")
+        )
 
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
     """The fit of topics inside a probe or a timeline, as a command of its own would do it, without a second fit."""
-    shared: dict[str, Any] = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
-    return TopicsConfig(config.corpus, tokenizer, topics=(config.topics,), stability=False, **shared)
+    shared = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
+    return TopicsConfig.of(shared, corpus=config.corpus, tokenizer=tokenizer, topics=config.topics, stability=False)
 
 
-def probe_point(settings: Mapping[str, Any]) -> ProbeConfig:
-    """The config of one point of a sweep: a probe of one model at one threshold."""
+def probe_point(settings: Mapping[str, object]) -> ProbeConfig:
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
     for name in ("models", "thresholds", "topics_per_word"):
-        if len(getattr(config, name)) > 1:
-            raise InputError(f"{name} has several values, and a point of a sweep has one; make {name} an axis")
+        refuse(
+            (
+                len(getattr(config, name)) > 1,
+                f"{name} has several values, and a point of a sweep has one; make {name} an axis",
+            )
+        )
     return config

@@ -19,7 +19,7 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
@@ -28,7 +28,7 @@ from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Stream, checked_file, generator, needed, one_line, require, shown
+from topicscope.ground import InputError, Stream, checked_file, generator, needed, one_line, refuse, require, shown
 
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
@@ -37,18 +37,7 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 Line = tuple[str, str]  # its place, and its text
 
 
-def bounded_line(stream: IO[bytes]) -> tuple[bytes, bool]:
-    """The next line; of one that is too long nothing is kept, and the stream stands behind it."""
-    line = stream.readline(MOST_LINE + 1)
-    if len(line) <= MOST_LINE:
-        return line, False
-    while line and not line.endswith(b"\n"):
-        line = stream.readline(2**20)
-    return b"", True
-
-
 def peeked(lines: Iterator[Line]) -> list[Line]:
-    """The first lines, which decide how a text is split: PEEK of them, or fewer where they are long."""
     first: list[Line] = []
     for line in lines:
         first.append(line)
@@ -58,10 +47,9 @@ def peeked(lines: Iterator[Line]) -> list[Line]:
 
 
 def separator_hint(columns: Sequence[str]) -> str:
-    """What to do about a table whose header is one name that holds another separator; empty for other tables."""
     found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in columns[0]), None)
-    expected = "expected commas in .csv and tabs in .tsv"
-    return "" if found is None else f" (its columns seem to be separated by {found}; {expected})"
+    said = f" (its columns seem to be separated by {found}; expected commas in .csv and tabs in .tsv)"
+    return said if found else ""
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
@@ -81,6 +69,7 @@ UNPACK: dict[str | None, Callable[[Any], Any]] = {
 Split = Literal["auto", "line", "paragraph", "file"]
 TEXT, LINES, TABLES, PARQUET = {".txt", ".text", ".raw", ".md"}, {".jsonl", ".ndjson"}, {".csv", ".tsv"}, {".parquet"}
 KNOWN = TEXT | LINES | TABLES | PARQUET
+OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # these cannot be read, and are refused
 HUB = "hf:"
 # an article of WikiText starts with such a line; the headings of its sections have more signs
 HEADING = re.compile(r"^ = [^=].* = \n?$")
@@ -90,8 +79,7 @@ BROKEN, ENCODING = "broken lines", "lines with bad encoding"
 
 
 def suffixes(path: Path) -> tuple[str, str | None]:
-    """'.jsonl' and '.gz' of a name such as texts.jsonl.gz."""
-    packing = path.suffix.lower() if path.suffix.lower() in UNPACK else None
+    packing = path.suffix.lower() if path.suffix.lower() in (*UNPACK, *OTHER_PACKINGS) else None
     return (path.with_suffix("") if packing else path).suffix.lower(), packing
 
 
@@ -100,16 +88,17 @@ def kind_of(file: str) -> tuple[str, str | None]:
     if file.startswith(HUB):
         return HUB, None
     kind, packing = suffixes(Path(file))
-    if kind not in KNOWN:
-        raise InputError(f"{file}: unknown kind of file; expected {', '.join(sorted(KNOWN))}, compressed or not")
-    if kind in PARQUET and packing:
-        raise InputError(f"{file}: a Parquet file has its own compression; decompress it first")
+    refuse(
+        (
+            kind not in KNOWN or packing in OTHER_PACKINGS,
+            f"{file}: unknown kind of file; expected {', '.join(sorted(KNOWN))}, compressed or not",
+        ),
+        (kind in PARQUET and packing, f"{file}: a Parquet file has its own compression; decompress it first"),
+    )
     return kind, packing
 
 
 class Document(NamedTuple):
-    """A text, and its label where the corpus has a field of labels and the document a value in it."""
-
     text: str
     label: str | None = None
 
@@ -118,7 +107,6 @@ class UnreadableFileError(InputError):
     """A file of which nothing can be read; others of the corpus may do."""
 
 
-OTHER_PACKINGS = {".lz4", ".zip", ".7z", ".rar", ".z", ".br", ".lzma"}  # these cannot be read
 UNLABELLED = "without a label"
 CHECKED = 2500  # documents whose labels are looked at before any work
 MOST_LABELS = 1000
@@ -167,17 +155,18 @@ class Corpus:
     label_field: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.sources:
-            raise InputError("no corpus is given; name files, a folder, or hf:NAME for one on the hub")
+        refuse((not self.sources, "no corpus is given; name files, a folder, or hf:NAME for one on the hub"))
         self.files = [file for source in self.sources for file in files_of(str(source))]
         self.has_field = False  # whether a record had the field: if the first has not, the user chose a wrong one
         self.fields: dict[str, None] = {}  # names of fields of the first record of every file
         for file in self.files:
-            if kind_of(file)[0] in TEXT and self.label_field is not None:
-                raise InputError(
+            refuse(
+                (
+                    kind_of(file)[0] in TEXT and self.label_field is not None,
                     f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
-                    "lines, CSV and Parquet"
+                    "lines, CSV and Parquet",
                 )
+            )
 
     def __iter__(self) -> Generator[str]:
         return (document.text for document in self.documents())
@@ -190,12 +179,13 @@ class Corpus:
         for file in self.files:
             try:
                 for document in self._read(file):
-                    there = bool(document.text.strip())
-                    self.counts["documents" if there else "empty"] += 1
-                    if there:
-                        if self.label_field is not None and document.label is None:
-                            self.counts[UNLABELLED] += 1
-                        yield document
+                    if not document.text.strip():
+                        self.counts["empty"] += 1
+                        continue
+                    self.counts["documents"] += 1
+                    if self.label_field is not None and document.label is None:
+                        self.counts[UNLABELLED] += 1
+                    yield document
             except UnreadableFileError as error:
                 self._fault(BROKEN, f"{error}")
                 unreadable = error
@@ -208,20 +198,13 @@ class Corpus:
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
         """At most `count` texts, each with the same chance, in their order; None: all of them."""
-        return [document.text for document in self.sample_documents(count, seed)]
-
-    def sample_documents(self, count: int | None, seed: int = 0) -> list[Document]:
-        return [document for _, document in self.numbered_sample(count, seed)]
+        return [document.text for _, document in self.numbered_sample(count, seed)]
 
     def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
-        """The same with their numbers among all documents, from 1.
-
-        Reads the whole corpus once and holds `count` texts in memory.
-        """
+        """The same with their numbers among all documents, from 1; only `count` texts are held in memory."""
         every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
-        if not drawn:
-            raise self._without_text()
+        refuse((not drawn, self._without_text()))
         return sorted(drawn)
 
     def check_libraries(self) -> None:
@@ -230,25 +213,21 @@ class Corpus:
             require(["zstandard"] if packing == ".zst" else [], "a corpus in .zst files")
 
     def check(self) -> None:
-        """Raise InputError unless the files have a text: reads up to the first one. The hub is not asked.
-
-        With a field of labels, those of the first CHECKED documents have to be usable, and some two have to differ.
-        """
+        """Raise InputError unless there is a text, with usable labels: reads the first ones. The hub is not asked."""
         self.check_libraries()
-        if not any(file.startswith(HUB) for file in self.files):
-            with closing(self.documents()) as documents:
-                first = list(islice(documents, 1 if self.label_field is None else CHECKED))
-                if not first:
-                    raise self._without_text()
-                if self.label_field is not None:
-                    labels = [document.label for document in first]
-                    more = (d.label for d in documents if d.label is not None and d.label not in labels)
-                    few = len({*labels} - {None}) < 2  # the texts may be sorted by label: read on
-                    with self.blamed():
-                        usable_labels([*labels, next(more, None)] if few else labels, self.label_field)
+        if any(file.startswith(HUB) for file in self.files):
+            return
+        with closing(self.documents()) as documents:
+            labels = [document.label for document in islice(documents, 1 if self.label_field is None else CHECKED)]
+            refuse((not labels, self._without_text()))
+            if self.label_field is not None:
+                if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
+                    labels += islice((d.label for d in documents if d.label not in (None, *labels)), 1)
+                with self.blamed():
+                    usable_labels(labels, self.label_field)
 
-    def _without_text(self) -> InputError:
-        return InputError(
+    def _without_text(self) -> str:
+        return (
             f"the corpus has no text ({', '.join(map(str, self.sources))}; {self.summary()}); "
             "give plain text, or a table or JSON lines with the text in a field (--text-field)"
         )
@@ -260,20 +239,22 @@ class Corpus:
             yield
         except InputError as error:
             every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
-            faults = {
-                BROKEN: f"{self.counts[BROKEN]} of {every} documents could not be read",
-                ENCODING: f"{self.counts[ENCODING]} lines have a bad encoding",
-            }
-            said = [f"{text} (the first: {self.places[name][0]})" for name, text in faults.items() if self.counts[name]]
+            faults = {BROKEN: f"of {every} documents could not be read", ENCODING: "lines have a bad encoding"}
+            said = [
+                f"{self.counts[name]} {text} (the first: {self.places[name][0]})"
+                for name, text in faults.items()
+                if self.counts[name]
+            ]
             raise InputError("; ".join([f"{error}", *said])) from None
 
     def fingerprint(self) -> str:
-        """Shows whether a corpus has changed: a digest of the files' bytes (of large ones of their sizes, of one on a
-        hub of its name).
-        """
+        """A digest of the files' bytes (of large ones of their sizes, of a corpus on a hub of its name)."""
         digest = hashlib.sha256()
-        local = [file for file in self.files if not file.startswith(HUB)]
-        sizes = {file: checked_file(file, "the corpus", MOST_FILE).stat().st_size for file in local}
+        sizes = {
+            file: checked_file(file, "the corpus", MOST_FILE).stat().st_size
+            for file in self.files
+            if not file.startswith(HUB)
+        }
         for file in self.files:
             digest.update(f"{sizes[file]} ".encode() if file in sizes else file.encode())
             if file in sizes and sum(sizes.values()) <= HASHED:
@@ -285,19 +266,13 @@ class Corpus:
         return digest.hexdigest()
 
     def summary(self) -> str:
-        """What was read, in words: '120 documents, 2 broken lines (articles.jsonl, line 17; articles.jsonl, line 40)'.
-
-        Of the last pass that came to the end of the corpus, or else of the present one.
-        """
+        """What the last complete pass has read, or else the present one: '120 documents, 2 broken lines (...)'."""
         return self._summary() if self.whole is None else self.whole
 
     def _summary(self) -> str:
-        counted = []
-        for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING):
-            places = self.places.get(name, [])
-            where = "; ".join([*places[:NAMED], *(["..."] if len(places) > NAMED else [])])
-            counted += [f"{self.counts[name]} {name}{f' ({where})' if where else ''}"] if self.counts[name] else []
-        return ", ".join(counted) or "empty"
+        where = {name: f" ({first_few(places, NAMED, '; ')})" for name, places in self.places.items()}
+        names = [name for name in ("documents", UNLABELLED, "empty", BROKEN, ENCODING) if self.counts[name]]
+        return ", ".join(f"{self.counts[name]} {name}{where.get(name, '')}" for name in names) or "empty"
 
     def _read(self, file: str) -> Iterator[Document]:
         """The texts of one file. One bad line or document ends nothing: it is counted, and the first few are named."""
@@ -311,7 +286,6 @@ class Corpus:
         return self._unpacked(file, packing, read)
 
     def _fault(self, name: str, where: str, count: int = 1, *, worst: bool = False) -> None:
-        """One more of them; `worst`: named first, whatever came before."""
         self.counts[name] += count
         places = self.places.setdefault(name, [])
         if worst:
@@ -334,7 +308,10 @@ class Corpus:
         for number in count(1):
             place = f"{file}, line {number}"
             try:
-                line, long = bounded_line(stream)
+                line = stream.readline(MOST_LINE + 1)
+                long = len(line) > MOST_LINE
+                while long and line and not line.endswith(b"\n"):  # nothing of it is kept
+                    line = stream.readline(2**20)
             except Exception as error:
                 if not isinstance(error, DAMAGED) and not type(error).__module__.startswith("zstandard"):
                     raise
@@ -342,34 +319,32 @@ class Corpus:
                 return
             if long:
                 self._fault(BROKEN, f"{place}: more than {MOST_LINE // 2**20} MB")
-            elif not line:
-                return
+            elif line:
+                yield place, self._utf8(line, place)
             else:
-                try:
-                    yield place, line.decode("utf-8")
-                except UnicodeDecodeError:
-                    self._fault(ENCODING, place)
-                    yield place, line.decode("utf-8", errors="replace")
+                return
+
+    def _utf8(self, line: bytes, place: str) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError:
+            self._fault(ENCODING, place)
+            return line.decode(errors="replace")
 
     def _plain(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
-        first = peeked(lines)
-        split = str(self.split)
+        first, split = peeked(lines), str(self.split)
         if split == "auto":
             start = next((line for _, line in first if line.strip()), "")
-            blank = any(not line.strip() for line in "".join(line for _, line in first).strip("\n").split("\n"))
-            split = "article" if HEADING.match(start) else "paragraph" if blank else "line"
-        together = chain(first, lines)
-        if split == "line":
-            yield from (Document(line) for _, line in together)
-            return
+            inside = "".join(line for _, line in first).strip("\n").split("\n")
+            split = "article" if HEADING.match(start) else "line" if all(map(str.strip, inside)) else "paragraph"
         parts: list[str] = []
         size = 0
-        for place, line in together:
-            border = HEADING.match(line) is not None if split == "article" else not line.strip()
-            if border and split != "file" and parts:
+        for place, line in chain(first, lines):
+            border = HEADING.match(line) if split == "article" else split == "line" or not line.strip()
+            if border and parts and split != "file":
                 yield Document("".join(parts))
                 parts, size = [], 0
-            if line.strip() or split == "file":
+            if split in ("line", "file") or line.strip():
                 size += len(line)
                 if size <= MOST_LINE:
                     parts.append(line)
@@ -379,15 +354,10 @@ class Corpus:
             yield Document("".join(parts))
 
     def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
-        for place, line in lines:
-            if not line.strip():
-                continue
+        for place, line in (pair for pair in lines if pair[1].strip()):
             try:
                 record = json.loads(line)
-            except (
-                ValueError,
-                RecursionError,
-            ):  # no JSON, or 5,000 digits or a thousand brackets in it
+            except (ValueError, RecursionError):  # no JSON, or 5,000 digits or a thousand brackets in it
                 record = None
             if isinstance(record, str):
                 yield Document(self._sound(record, place))
@@ -421,7 +391,7 @@ class Corpus:
             record.pop(None, None)  # cells beyond the columns
             yield self._field(record, place)
 
-    def _field(self, record: dict[str, Any], place: str) -> Document:
+    def _field(self, record: Mapping[str, object], place: str) -> Document:
         if not self._has_field(place, list(record)):
             return Document("")
         value = record[self.text_field]
@@ -430,19 +400,19 @@ class Corpus:
         text = self._sound(value, place) if isinstance(value, str) else ""
         return Document(text, self._label(record.get(self.label_field), place) if self.label_field else None)
 
-    def _label(self, value: Any, place: str) -> str | None:
+    def _label(self, value: object, place: str) -> str | None:
         """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
-        if isinstance(value, list | dict | tuple | bytes):
-            raise InputError(
+        refuse(
+            (
+                isinstance(value, list | dict | tuple | bytes),
                 f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
-                "document, a text or a number"
+                "document, a text or a number",
             )
+        )
         if value is None or value != value:  # tables write NaN where nothing is there
             return None
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        return " ".join(self._sound(text, place).split()) or None
+        text = str(int(value) if isinstance(value, float) and value.is_integer() else value)
+        return " ".join(self._sound(text.lower() if isinstance(value, bool) else text, place).split()) or None
 
     def _sound(self, text: str, place: str) -> str:
         """Text without halves of characters, as JSON can hold them ('\\ud800'): no file and no tokenizer takes them."""
@@ -482,7 +452,6 @@ class Corpus:
                 yield from self._row_group(opened, group, f"{name}, row group {group + 1}")
 
     def _row_group(self, opened: Any, group: int, place: str) -> Iterator[Document]:
-        """The texts of a row group, as far as it can be decoded; the rest of its documents are broken."""
         rows, seen = max(1, opened.metadata.row_group(group).num_rows), 0
         labelled = self.label_field is not None and self.label_field in opened.schema_arrow.names
         columns = [self.text_field, *([self.label_field] if labelled else [])]
@@ -502,12 +471,11 @@ class Corpus:
                 text = self._value(scalar, place)
                 yield Document(text if isinstance(text, str) else "", label)
 
-    def _value(self, scalar: Any, place: str) -> Any:
+    def _value(self, scalar: Any, place: str) -> object:
         try:
             return scalar.as_py()
         except UnicodeDecodeError:
-            self._fault(ENCODING, place)
-            return str(scalar.as_buffer().to_pybytes().decode("utf-8", errors="replace"))
+            return self._utf8(scalar.as_buffer().to_pybytes(), place)
 
     def _hub(self, name: str) -> Iterator[Document]:
         datasets = needed("datasets", "a corpus of the hub")
@@ -530,22 +498,29 @@ class Corpus:
             yield self._field(record, f"{name}, record {number}")
 
 
+def first_few(names: Sequence[str], most: int, between: str = ", ") -> str:
+    return between.join([*names[:most], *(["..."] if len(names) > most else [])])
+
+
 def unread(summary: str) -> list[str]:
-    broken = BROKEN in summary or ENCODING in summary
-    return [f"Not all of the text could be read: {summary}"] if broken else []
+    return [f"Not all of the text could be read: {summary}"] if BROKEN in summary or ENCODING in summary else []
 
 
 def usable_labels(labels: Iterable[str | None], name: str) -> Counter[str]:
     """How many documents have each label, the most common first. Raise InputError where labels cannot be topics."""
     counts = Counter(sorted(label for label in labels if label is not None))
-    if len(counts) < 2:
-        (only,) = counts or ("none",)
-        raise InputError(f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared")
-    if len(counts) > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * len(counts):
-        raise InputError(
-            f"the field {name!r} has {len(counts):,} different labels in {counts.total():,} documents; expected at "
-            f"most {MOST_LABELS:,}, and at least {DOCUMENTS_PER_LABEL} documents per label on average"
-        )
+    only, different = next(iter(counts), "none"), len(counts)
+    refuse(
+        (
+            different < 2,
+            f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared",
+        ),
+        (
+            different > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * different,
+            f"the field {name!r} has {different:,} different labels in {counts.total():,} documents; expected at "
+            f"most {MOST_LABELS:,}, and at least {DOCUMENTS_PER_LABEL} documents per label on average",
+        ),
+    )
     return Counter(dict(counts.most_common()))
 
 
@@ -555,8 +530,8 @@ def files_of(source: str) -> list[str]:
     path = Path(source)
     try:
         if path.is_dir():
-            inside = (p for p in path.rglob("*") if not p.is_dir() and _text(p))
-            files = sorted(str(p) for p in inside if not any(x.startswith(".") for x in p.relative_to(path).parts))
+            inside = (p for p in path.rglob("*") if not any(x.startswith(".") for x in p.relative_to(path).parts))
+            files = sorted(str(p) for p in inside if not p.is_dir() and suffixes(p)[0] in KNOWN)
             missing = f"{shown(source)} has no text files ({', '.join(sorted(KNOWN))}, compressed or not)"
         else:
             matching = [source] if os.path.lexists(path) else sorted(glob.glob(source, recursive=True))
@@ -564,16 +539,8 @@ def files_of(source: str) -> list[str]:
             missing = f"no such corpus: {shown(source)} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
     except (OSError, ValueError, re.error) as error:  # the name has a null character, or the folder may not be read
         raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
-    if not files:
-        raise InputError(missing)
+    refuse((not files, missing))
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
-
-
-def _text(path: Path) -> bool:
-    """a.txt, a.txt.gz, and a.txt.lz4, whose packing cannot be read, which reading says; not a.txt.md5."""
-    kind, packing = suffixes(path)
-    other = path.suffix.lower() in OTHER_PACKINGS and path.with_suffix("").suffix.lower() in KNOWN
-    return kind in KNOWN or (packing is None and other)
 
 
 def reservoir(items: Iterable[tuple[int, Text]], count: int, rng: np.random.Generator) -> list[tuple[int, Text]]:

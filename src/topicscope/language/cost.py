@@ -3,16 +3,12 @@
 No text is read and no weight is loaded.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from topicscope.ground import FLOPS, Cost, InputError, driving, parse_json, read_text
-from topicscope.language.configs import ProbeConfig, TextConfig, TimelineConfig, TopicsConfig
-from topicscope.language.corpora import Corpus
-from topicscope.language.inputs import find_snapshots, model_place
+from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig
+from topicscope.language.inputs import corpus_of, model_place, models_of
 from topicscope.language.probe_rows import (
     DOCUMENT_BYTES,
     LENGTH,
@@ -59,46 +55,40 @@ class ModelSize:
     vocabulary: int = WORDS
 
 
+NAMES = {  # of the sizes, in the configs of libraries
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
+    "window": ("max_position_embeddings", "n_positions"),
+    "vocabulary": ("vocab_size",),
+    "dim": ("hidden_size", "d_model", "n_embd", "dim"),
+}
+
+
 def size_of(name: str) -> ModelSize:
     try:
         place = model_place(name)
-        folder = Path(place.name)
-        if not place.local:
-            return ModelSize()
-        config: Any = parse_json(read_text(folder / "config.json", "the config", 2**24), "config.json")
-        weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+        file = Path(place.name, "config.json")
+        config = parse_json(read_text(file, "the config", 2**24), "config.json") if place.local else {}
+        weights = sum(part.stat().st_size for part in file.parent.glob("*.safetensors")) if place.local else 0
     except (InputError, OSError):
         return ModelSize()
-    usual = ModelSize(bytes=weights or ModelSize.bytes)
-    if not isinstance(config, dict):
-        return usual
-    named = {
-        "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
-        "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
-        "window": ("max_position_embeddings", "n_positions"),
-        "vocabulary": ("vocab_size",),
-        "dim": ("hidden_size", "d_model", "n_embd", "dim"),
-    }
-    found = {part: next((config[n] for n in names if _counts(config.get(n))), None) for part, names in named.items()}
-    return replace(usual, **{part: value for part, value in found.items() if value is not None})
+    settings = config.items() if isinstance(config, dict) else ()
+    known = {key: value for key, value in settings if type(value) is int and 0 < value <= 10**6}
+    sizes = {part: [known[key] for key in keys if key in known] for part, keys in NAMES.items()}
+    return ModelSize(weights or ModelSize.bytes, **{part: found[0] for part, found in sizes.items() if found})
 
 
-def _counts(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**6
-
-
-def text_bytes(config: TextConfig, documents: int | None) -> float:
-    """Bytes of the documents that are held in memory: a sample of the corpus, or all of it."""
-    total = 0.0
-    for file in Corpus(config.corpus, config.text_field, config.split_text).files:  # type: ignore[attr-defined]
-        path = Path(file)
-        packed = path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet")
-        total += path.stat().st_size * (PACKED if packed else 1) if path.is_file() else 1e10  # unknown: of the hub
+def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:
+    total = sum(
+        path.stat().st_size * (PACKED if path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet") else 1.0)
+        if path.is_file()
+        else 1e10  # unknown: of the hub
+        for path in map(Path, corpus_of(config).files)
+    )
     return total if documents is None else min(total, documents * DOCUMENT)
 
 
 def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """A bound for the fits of topics: words by topics, documents by topics, and a step for every word and sweep."""
     counts, times = [config.topics] if isinstance(config.topics, int) else list(config.topics), 1.0
     if isinstance(config, TopicsConfig):
         times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else OTHER_BACKENDS)
@@ -109,9 +99,8 @@ def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
 
 
 def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
-    """A coarse bound for one model over the sampled documents, with all that is measured on it."""
     probed = config if isinstance(config, ProbeConfig) else None
-    thresholds = probed.thresholds if probed else [config.threshold]  # type: ignore[union-attr]
+    thresholds = config.thresholds if isinstance(config, ProbeConfig) else [config.threshold]
     assignments = len(thresholds) * (len(probed.topics_per_word) if probed else 1)
     documents, heads, numbers = config.documents, model.layers * model.heads, (model.layers + 1) * model.dim
     words = min(float(model.vocabulary), config.topics * max(1.0, max(thresholds) * model.vocabulary))
@@ -120,23 +109,30 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
     windows = min(pieces / model.window + documents, float(documents * (config.windows or 10**9)))
     longest = min(float(model.window), pieces)
     tokens = windows * model.window
-    memory = SAMPLED * text + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
-    memory += 8 * (assignments + 1) * (config.bootstrap + CHUNK) * (RELATIONS * heads + 2 * RELATIONS * STRATA)
-    memory += 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    memory = (
+        SAMPLED * text
+        + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
+        + 8 * (assignments + 1) * (config.bootstrap + CHUNK) * (RELATIONS * heads + 2 * RELATIONS * STRATA)
+        + 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    )
     work = assignments * config.bootstrap * windows * heads * RELATIONS * 4
     seconds = RESAMPLED * assignments * config.bootstrap
     if probed:
         shuffles = assignments * probed.attention_shuffles
         memory += shuffles * (10 * words + 32 * heads) + ROW * documents
-        work += 16 * assignments * probed.shuffles * words * model.dim
-        work += shuffles * windows * (TOPIC_SHARE * model.window) ** 2 * (4 + 2 * heads)
+        work += 16 * assignments * probed.shuffles * words * model.dim + shuffles * windows * (
+            TOPIC_SHARE * model.window
+        ) ** 2 * (4 + 2 * heads)
         tokens += LOSS_TOKENS * min(documents, MOST_LOSSES)
     if probed and probed.ablation and probed.shuffles:  # without shuffles no head is topical
         tokens += PASSES * LENGTH * ablated_documents(documents)
     if probed and probed.states:
         some = min(documents, MOST_DOCUMENTS)
-        memory += 2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
-        memory += 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers) + 16 * config.bootstrap * some
+        memory += (
+            2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
+            + 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers)
+            + 16 * config.bootstrap * some
+        )
         work += RIDGES * (model.layers + 1) * (10 * some**3 + 100 * some**2 * config.topics)
         seconds += RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
     if probed:  # losses come after the pass, by the model once more with its output head
@@ -148,26 +144,22 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
 
 
 def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
-    """What a fit, a probe or a timeline will take at most, from settings and sizes of files alone."""
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     fit = Cost() if config.topics_from is not None else fit_cost(config)
     if config.label_field is not None:  # words are counted, and nothing is fitted
         text = text_bytes(config, config.max_documents)
         fit = Cost(TEXT * text, 0.0, READ * text)
-    names = config.models if isinstance(config, ProbeConfig) else [name for _, name in find_snapshots(config.snapshots)]
-    models = [size_of(name) for name in names]
+    models = [size_of(name) for name in models_of(config)]
     # a probe loads all models before it measures the first
     held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
-    shown = SHOWN * len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0.0
-    whole = Cost(disk=5e6 + shown, seconds=5.0)  # the libraries take some seconds
-    for cost in (fit, *(pass_cost(config, model) for model in models)):
-        whole += cost
+    documents = len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0
+    libraries = Cost(disk=5e6 + SHOWN * documents, seconds=5.0)  # which take some seconds
+    whole = sum((pass_cost(config, model) for model in models), libraries + fit)
     return Cost(whole.memory + held, whole.disk, whole.seconds)
 
 
 def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
-    """The settings that drive the estimate."""
     names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
     given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
     text = driving(config, type(config).of(given), cost_of)

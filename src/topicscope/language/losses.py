@@ -10,10 +10,11 @@ and for a model whose heads are ablated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from itertools import groupby
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from topicscope.ground import InputError, Stream, generator
 from topicscope.language.forward import is_causal, padded, shifted_right
 from topicscope.language.inputs import model_place
 from topicscope.language.models import TRIED, LoadedModel, load_weights, refusing
-from topicscope.language.vocabulary import Window, batches, chunks
+from topicscope.language.vocabulary import LibraryModel, Window, batches, chunks
 
 MASKED = 7  # one in so many tokens is masked at a time: 14%, near the 15% of training
 CHUNK = 128  # windows that are sorted by length together
@@ -47,10 +48,10 @@ class Predictor:
     """A loaded model with its output head. Another process loads it again."""
 
     loaded: LoadedModel
-    model: Any
+    model: LibraryModel
     objective: Objective
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[[LoadedModel], Predictor], tuple[LoadedModel]]:
         return with_output_head, (self.loaded,)
 
 
@@ -60,20 +61,14 @@ class WindowLosses(NamedTuple):
     losses: Float[np.ndarray, " M"]
 
 
-def objective_of(model: Any) -> Objective:
-    if model.config.is_encoder_decoder:
-        return "restored"
-    return "next" if is_causal(model.config) else "masked"
-
-
 def with_output_head(loaded: LoadedModel) -> Predictor:
-    """The model with the output head of its checkpoint; NoOutputHead where it has none."""
-    objective = objective_of(loaded.model)
+    model = loaded.model
+    of_one_part: Objective = "next" if is_causal(model.config) else "masked"
+    objective: Objective = "restored" if model.config.is_encoder_decoder else of_one_part
     if loaded.variant != "trained":
         raise NoOutputHead("random weights have no output head")
     if objective != "next" and loaded.tokenizer.mask_token_id is None:
         raise NoOutputHead("its tokenizer has no mask token, so no word can be hidden from it")
-    model = loaded.model
     output = getattr(model, "get_output_embeddings", None)  # what a caller made himself may have none
     if output is None or output() is None:
         if loaded.place is None:
@@ -83,9 +78,7 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
         except InputError as error:
             said = str(error).removeprefix(f"{loaded.name}: ")
             raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None
-    predictor = Predictor(loaded, model.to(loaded.device).eval(), objective)
-    try_out(predictor)
-    return predictor
+    return tried(Predictor(loaded, model.to(loaded.device).eval(), objective))
 
 
 def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
@@ -95,13 +88,13 @@ def predictor_of(loaded: LoadedModel) -> Predictor | NoOutputHead:
         return error
 
 
-def try_out(predictor: Predictor) -> None:
+def tried(predictor: Predictor) -> Predictor:
     """Raise NoOutputHead where predictions are of an unknown shape, or see the word that they predict."""
     tokens = np.asarray(predictor.loaded.tokenizer(TRIED)["input_ids"], dtype=np.int64)
     if len(tokens) < 2:
         raise NoOutputHead("its tokenizer turns two words into one token")
-    other = tokens.copy()
-    other[-1] = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
+    another = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
+    other = np.append(tokens[:-1], another)
     last = [np.array([len(tokens) - 1])]
     try:
         with refusing("it cannot predict"):
@@ -110,49 +103,40 @@ def try_out(predictor: Predictor) -> None:
         raise NoOutputHead(f"its output head cannot be used ({error})") from None
     if not torch.allclose(one, two, rtol=1e-4, atol=1e-4):
         raise NoOutputHead("its predictions of a word depend on that word, so they have no meaningful loss")
+    return predictor
 
 
 def position_losses(
     predictor: Predictor, pieces: Iterable[Window], seed: int, *, rounds: int = 1
 ) -> Iterator[WindowLosses]:
-    """How well a model predicts each word of a text.
-
-    Of decoders all tokens but the first are predicted at once. Of others each round masks a share of the tokens, other
-    ones than the rounds before. Special tokens are not predicted. Windows are taken as they are needed.
-    """
+    """Decoders predict all tokens but the first at once; of others each round masks other tokens. None are special."""
     special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
     masked = predictor.objective != "next"
     size = int(predictor.model.get_output_embeddings().weight.shape[0])
-    document, number = -1, 0
-    for chunk in chunks(pieces, CHUNK):
-        positions: list[list[Int[np.ndarray, " M"]]] = []
-        for window in chunk:
-            document, number = window.document, number + 1 if window.document == document else 0
-            positions.append(
-                predicted(window, number, special, seed, min(rounds, MASKED))
-                if masked
-                else [np.flatnonzero(~np.isin(window.tokens, special) & (np.arange(len(window.tokens)) > 0))]
-            )
-        place = {id(window): i for i, window in enumerate(chunk)}
-        losses: list[list[Float[np.ndarray, " M"]]] = [[] for _ in chunk]
-        for batch in batches(chunk, (MASKED if masked else 1) * LOGITS // size):
-            places = [place[id(window)] for window in batch]
-            for turn in range(len(positions[0])):
-                found = batch_losses(predictor, batch, [positions[i][turn] for i in places])
-                for i, some in zip(places, found, strict=True):
-                    losses[i].append(some)
-        for window, where, loss in zip(chunk, positions, losses, strict=True):
-            every = np.concatenate(where)
+    numbered = (pair for _, of in groupby(pieces, attrgetter("document")) for pair in enumerate(of))
+    for chunk in chunks(numbered, CHUNK):
+        positions = {
+            id(window): predicted(window, number, special, seed, min(rounds, MASKED))
+            if masked
+            else [np.flatnonzero(~np.isin(window.tokens, special) & (np.arange(len(window.tokens)) > 0))]
+            for number, window in chunk
+        }
+        losses: dict[int, list[Float[np.ndarray, " M"]]] = {place: [] for place in positions}
+        for batch in batches([window for _, window in chunk], (MASKED if masked else 1) * LOGITS // size):
+            for turn in zip(*(positions[id(window)] for window in batch), strict=True):
+                for window, found in zip(batch, batch_losses(predictor, batch, turn), strict=True):
+                    losses[id(window)].append(found)
+        for _, window in chunk:
+            every = np.concatenate(positions[id(window)])
             order = np.argsort(every)
-            yield WindowLosses(window, every[order], np.concatenate(loss)[order])
+            yield WindowLosses(window, every[order], np.concatenate(losses[id(window)])[order])
 
 
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    """The positions that each round masks, in the window of this number in its document."""
-    candidates = np.flatnonzero(~np.isin(window.tokens, special))
-    order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(candidates)
+    drawing = generator(seed, Stream.MASKED_POSITIONS, window.document, number)
+    order = drawing.permutation(np.flatnonzero(~np.isin(window.tokens, special)))
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
 
 
@@ -172,40 +156,28 @@ def batch_losses(
 def predictions(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> Float[Tensor, "M V"]:
-    """Logits of the tokens at all positions, from what the model may see of the text."""
     model, loaded = predictor.model, predictor.loaded
     tokens, mask = padded(batch, loaded)
     rows = torch.as_tensor(np.repeat(np.arange(len(batch)), [len(where) for where in positions]), device=tokens.device)
     columns = torch.as_tensor(np.concatenate(positions), device=tokens.device)
-    inputs = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}
+    inputs, read = {"input_ids": tokens, "attention_mask": mask, "return_dict": True}, columns
     if predictor.objective == "next":
         read = columns - 1  # the state before a token predicts it
-        inputs["use_cache"] = False
     else:
-        read = columns
         inputs["input_ids"] = tokens.index_put((rows, columns), tokens.new_tensor(loaded.tokenizer.mask_token_id))
     if predictor.objective == "restored":
         inputs["decoder_input_ids"], inputs["decoder_attention_mask"] = shifted_right(tokens, mask, model.config)
+    if predictor.objective != "masked":
         inputs["use_cache"] = False
-    with only_at(model, rows, read, tokens.shape):
+
+    def chosen(_module: object, args: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Apply the output matrix to the states at these positions alone: all logits would take gigabytes."""
+        return (args[0][rows, read][None], *args[1:]) if args[0].shape[:2] == tokens.shape else args
+
+    with model.get_output_embeddings().register_forward_pre_hook(chosen):
         logits = model(**inputs).logits
     if logits.shape[:2] == tokens.shape:  # a head of its own way, which the hook did not reach
         return logits[rows, read]
     if logits.ndim != 3 or logits.shape[:2] != (1, len(rows)):
         raise InputError(f"its predictions have the shape {tuple(logits.shape)}")
     return logits[0]
-
-
-@contextmanager
-def only_at(model: Any, rows: Tensor, columns: Tensor, shape: torch.Size) -> Iterator[None]:
-    """Apply the output matrix to the states at these positions alone: all logits would take gigabytes."""
-
-    def chosen(_module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        states = args[0]
-        return (states[rows, columns][None], *args[1:]) if states.shape[:2] == shape else args
-
-    handle = model.get_output_embeddings().register_forward_pre_hook(chosen)
-    try:
-        yield
-    finally:
-        handle.remove()

@@ -13,8 +13,8 @@ import logging
 import os
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,39 +22,33 @@ from typing import Any
 import torch
 
 from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, size
+from topicscope.language.corpora import first_few
 from topicscope.language.forward import attention_of
-from topicscope.language.inputs import Place, check_model, check_tokenizer
-from topicscope.language.model_files import read_model_files
+from topicscope.language.inputs import Place, check_model, check_tokenizer, read_model_files
 from topicscope.language.vocabulary import LibraryModel, Tokenizer
 
 transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
 SHOWN = 3  # tensors that a message names
-LARGER = 2  # up to so many times as many parameters as stored numbers, what is missing is listed by name
-HEADS = (
+HEADS = (  # first parts of names: what stands on top of an encoder, for the task that it was trained on
     *("cls", "lm_head", "lm_predictions", "predictions", "sop_classifier", "classifier", "qa_outputs", "score"),
     *("discriminator_predictions", "generator_predictions", "generator_lm_head", "final_logits_bias", "pooler"),
     *("vocab_transform", "vocab_layer_norm", "vocab_projector", "pre_classifier", "mlm", "nsp", "seq_relationship"),
 )
-"""First parts of names: what stands on top of an encoder, for the task that it was trained on."""
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the library's remarks on missing heads, and without its own progress bars."""
-    logs: Any = transformers.logging
-    hub = logging.getLogger("huggingface_hub")
-    before, level = logs.get_verbosity(), hub.level
-    logs.set_verbosity(logging.CRITICAL)
-    hub.setLevel(logging.ERROR)
-    logs.disable_progress_bar()
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logs.set_verbosity(before)
-        hub.setLevel(level)
+    logs, hub = transformers.logging, logging.getLogger("huggingface_hub")
+    with ExitStack() as restored:
+        restored.callback(logs.set_verbosity, logs.get_verbosity())
+        restored.callback(hub.setLevel, hub.level)
+        restored.enter_context(warnings.catch_warnings(action="ignore"))
+        logs.set_verbosity(logging.CRITICAL)
+        hub.setLevel(logging.ERROR)
+        logs.disable_progress_bar()
+        yield
 
 
 @contextmanager
@@ -66,8 +60,7 @@ def refusing(said: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except BaseException as error:
-        panic = type(error).__module__ == "pyo3_runtime"  # a panic of the tokenizers is no Exception
-        if not isinstance(error, Exception) and not panic:
+        if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":  # a panic of the tokenizers
             raise
         raise InputError(f"{said} ({one_line(error)})") from None
 
@@ -91,13 +84,9 @@ def without_panic_reports() -> Iterator[None]:
 
 def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tuple[LibraryModel, list[str]]:
     numbers = read_model_files(Path(place.name))[1] if place.local else None
-    where: dict[str, Any] = {
-        "revision": place.revision,
-        "local_files_only": place.local,
-        "trust_remote_code": False,
-    }
-    auto, said = getattr(transformers, kind), f"{name}: it cannot be loaded as a model"
-    with refusing(said):
+    where = {"revision": place.revision, "local_files_only": place.local, "trust_remote_code": False}
+    auto = getattr(transformers, kind)
+    with refusing(f"{name}: it cannot be loaded as a model"):
         config = transformers.AutoConfig.from_pretrained(place.name, **where)
         check_architecture(config, name)
         with torch.device("meta"):  # shapes alone, nothing is allocated
@@ -112,8 +101,7 @@ def load_weights(place: Place, name: str | Path, kind: str = "AutoModel") -> tup
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # check_loaded refuses them by name
         )
-    check_loaded(info, name)
-    check_finite(model, name)
+    check_loaded(info, model, name)
     return model, unused(info["unexpected_keys"])
 
 
@@ -121,75 +109,65 @@ def check_architecture(config: Any, name: str | Path) -> None:
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
-        if kind is not None and kind != config.model_type:
-            raise InputError(
+        refuse(
+            (
+                kind not in (None, config.model_type),
                 f"{name}: its config.json says model_type {config.model_type!r}, but {architecture} is a {kind!r} "
-                "model; give the config.json that belongs to the weights"
+                "model; give the config.json that belongs to the weights",
             )
+        )
 
 
 def check_size(empty: LibraryModel, numbers: int | None, name: str | Path) -> None:
-    """Raise InputError where a model is far larger than its weights file, or than the memory of this machine."""
-    count = sum(parameter.numel() for parameter in empty.parameters())
-    if numbers is not None and count > LARGER * numbers:
-        raise InputError(
-            f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
-            f"{numbers:,} numbers; they do not belong together"
-        )
+    count, memory = sum(parameter.numel() for parameter in empty.parameters()), machine_memory()
     need = 4 * count + sum(buffer.numel() * buffer.element_size() for buffer in empty.buffers())
-    if need > (memory := machine_memory()):
-        raise InputError(f"{name}: the model takes {size(need)} of memory, and the machine has {size(memory)}")
+    refuse(
+        (
+            numbers is not None and count > 2 * numbers,  # with fewer missing, they are listed by name
+            f"{name}: a model as in its config.json has {count:,} parameters, but the weights file holds "
+            f"{numbers or 0:,} numbers; they do not belong together",
+        ),
+        (need > memory, f"{name}: the model takes {size(need)} of memory, and the machine has {size(memory)}"),
+    )
 
 
-def check_loaded(info: dict[str, Any], name: str | Path) -> None:
-    """Raise InputError where a tensor is missing or of another shape. A pooler is not needed: nothing here uses it."""
+def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path) -> None:
+    """Raise InputError where a tensor is missing, of another shape, NaN or infinite. Nothing here uses a pooler."""
     missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
     others = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
-    if missing or others or info.get("error_msgs"):
-        faults = [
-            f"{counted(len(keys))} {said} ({some(keys)})"
-            for keys, said in ((missing, "missing"), (others, "of another shape"))
-            if keys
-        ]
+    faults = [
+        f"{counted(len(keys))} {said} ({first_few(keys, SHOWN)})"
+        for keys, said in ((missing, "missing"), (others, "of another shape"))
+        if keys
+    ]
+    if faults or info.get("error_msgs"):
         raise InputError(
             f"{name}: its weights are not those of the model in its config.json: "
             f"{' and '.join(faults) or one_line(ValueError(info['error_msgs']))}; "
             f"{counted(len(info['unexpected_keys']))} of the file unused"
         )
-
-
-def check_finite(model: LibraryModel, name: str | Path) -> None:
-    """Raise InputError where a weight is NaN or infinite: everything measured would be NaN."""
     for key, tensor in model.state_dict().items():
-        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            raise InputError(f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite")
+        refuse(
+            (
+                tensor.is_floating_point() and not torch.isfinite(tensor).all(),
+                f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite",
+            )
+        )
 
 
-def unused(keys: Sequence[str]) -> list[str]:
-    """A note on tensors of the file that are no part of the model; none where there are none."""
-    names = sorted(keys)
-    if not names:
-        return []
-    strange = [name for name in names if name.split(".")[0] not in HEADS]
-    if not strange:
-        return [f"{counted(len(names))} of the output head not used, except for losses"]
-    return [f"{counted(len(names))} of the file not part of the encoder, and not used, e.g. {strange[0]}"]
+def unused(keys: Collection[str]) -> list[str]:
+    strange = sorted(key for key in keys if key.split(".")[0] not in HEADS)
+    example = f"of the file not part of the encoder, and not used, e.g. {strange[0]}" if strange else ""
+    return [f"{counted(len(keys))} {example or 'of the output head not used, except for losses'}"] if keys else []
 
 
 def counted(count: int) -> str:
     return "1 tensor" if count == 1 else f"{count} tensors"
 
 
-def some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-
-
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model with its tokenizer.
-
-    Sent to another process it is only the place that it was loaded from; that process loads it again.
-    """
+    """A model with its tokenizer. Another process gets the place that it was loaded from, and loads it again."""
 
     name: str
     model: LibraryModel
@@ -201,7 +179,7 @@ class LoadedModel:
     seed: int = 0  # of random weights
     notes: tuple[str, ...] = ()  # what of its files was not used
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Callable[..., LoadedModel], tuple[str | int, ...]]:
         if self.place is None:
             raise InputError(
                 f"{self.name}: a model that was not loaded from a folder or hub cannot be sent to other processes; "
@@ -216,11 +194,12 @@ class LoadedModel:
         return self.model.device
 
     def random(self, seed: int = 0) -> LoadedModel:
-        build: Any = transformers.AutoModel.from_config
         with torch.random.fork_rng(devices=[]), quiet():
             # the name is part of the seed, so that models of the same shape get different weights
             torch.manual_seed(zlib.crc32(f"{seed} {Path(self.name).name}".encode()))
-            fresh = build(self.model.config, attn_implementation="eager", trust_remote_code=False)
+            fresh = transformers.AutoModel.from_config(
+                self.model.config, attn_implementation="eager", trust_remote_code=False
+            )
         return replace(self, model=fresh.float().to(self.device).eval(), variant="random", seed=seed)
 
 
@@ -233,8 +212,7 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
             place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
         )
         numbers = [*tokenizer.get_vocab().values(), *tokenizer(TRIED)["input_ids"], *tokenizer.all_special_ids]
-        if not numbers or min(numbers) < 0:
-            raise InputError(f"{said} (it has no tokens)")
+        refuse((min(numbers, default=-1) < 0, f"{said} (it has no tokens)"))
         tokenizer.decode(tokenizer(TRIED)["input_ids"])
     return tokenizer
 
@@ -295,8 +273,7 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
     with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
         rows = int(model.get_input_embeddings().weight.shape[0])
     tokens = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
-    if tokens > rows:
-        raise InputError(f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}")
+    refuse((tokens > rows, f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}"))
     if getattr(model.config, "_attn_implementation", "eager") != "eager":
         try:
             model.set_attn_implementation("eager")
@@ -308,26 +285,29 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
         loaded = LoadedModel(name, model.eval(), tokenizer, window_of(model, tokenizer))
         inputs = torch.as_tensor(tokenizer(TRIED, return_tensors="np")["input_ids"], device=loaded.device)
         parts = attention_of(model, inputs, torch.ones_like(inputs))
-    without = f"{name}: this model returns no attention weights; a transformer with attention layers is needed"
-    short = f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words"
-    refuse((not parts, without), (loaded.window < inputs.shape[1], short))
+    refuse(
+        (not parts, f"{name}: this model returns no attention weights; a transformer with attention layers is needed"),
+        (
+            loaded.window < inputs.shape[1],
+            f"{name}: its longest input is {loaded.window} tokens, too few for a text of two words",
+        ),
+    )
     return loaded
 
 
 def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
-    """The longest input that the tokenizer and the positions allow.
-
-    Where positions start after the padding index, they are fewer than the rows of their table.
-    """
-    keys = ("max_position_embeddings", "n_positions", "max_sequence_length")
-    lengths = [length for key in keys if isinstance(length := getattr(model.config, key, None), int) and length > 0]
-    lengths += [
+    """The longest input of the tokenizer and the positions, some of which may come before the padding index."""
+    stated = [
+        length
+        for key in ("max_position_embeddings", "n_positions", "max_sequence_length")
+        if isinstance(length := getattr(model.config, key, None), int) and length > 0
+    ]
+    tables = [
         module.num_embeddings - module.padding_idx - 1
         for name, module in model.named_modules()
         if name.endswith("position_embeddings")
         and isinstance(module, torch.nn.Embedding)
         and module.padding_idx is not None
     ]
-    if isinstance(tokenizer.model_max_length, int) and tokenizer.model_max_length < 10**6:
-        lengths.append(tokenizer.model_max_length)
-    return min(lengths, default=512)
+    own = [tokenizer.model_max_length]
+    return min([*stated, *tables, *(most for most in own if isinstance(most, int) and most < 10**6)], default=512)

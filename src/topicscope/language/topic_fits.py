@@ -1,16 +1,15 @@
 """Fitting topics by LDA on the whole words of texts; and fitted topics as a world for `train`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import measure
-from topicscope.ground import Engine, InputError, Progress, Stream, generator, needed, refuse, serial, shown, watched
+from topicscope.ground import Engine, Progress, Stream, generator, needed, refuse, serial, shown, watched
 from topicscope.language.topics import ADVICE, TOP, TopicFit, Topics, best
 from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word_documents
 from topicscope.world import World
@@ -68,8 +67,7 @@ def fit_topics(
         [['frog', 'newt', 'pond', 'toad'], ['mozart', 'opera', 'schubert', 'violin']]
     """
     how = Sampler(backend, iterations, restarts, seed)
-    (found,) = fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)
-    return found
+    return fit_each(texts, vocabulary, [topics], how, min_documents, stability, engine, progress)[0]
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,6 @@ class Sampler:
     seed: int
 
     def fit(self, documents: list[Document], words: int, topics: int, seed: int, progress: Progress) -> Fit:
-        """The likeliest of the restarts, the most common topic first."""
         fits = [
             BACKENDS[self.backend](documents, words, topics, self.iterations, seed + 1000 * i, progress)
             for i in range(self.restarts)
@@ -100,28 +97,27 @@ def fit_each(
     engine: Engine,
     progress: Progress | None,
 ) -> list[Topics]:
-    """A fit for every number of topics, to words that are counted once."""
-    if how.backend not in BACKENDS:
-        raise InputError(f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}")
+    refuse((how.backend not in BACKENDS, f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}"))
     with watched(progress) as shown:
         shown("counting words")
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
-        few_documents = (
-            f"{len(documents)} documents have words that occur in at least {min_documents} documents; "
-            f"{max(counts)} topics need as many such documents: give more documents, or ask for fewer topics"
+        enough, most = f"that occur in at least {min_documents} documents", max(counts)
+        refuse(
+            (
+                len(documents) < most,
+                f"{len(documents)} documents have words {enough}; {most} topics need as many such documents: give more "
+                "documents, or ask for fewer topics",
+            ),
+            (len(used) < most, f"{len(used)} words {enough} are fewer than {most} topics; give more text"),
         )
-        few_words = (
-            f"{len(used)} words that occur in at least {min_documents} documents are fewer than {max(counts)} topics; "
-            "give more text"
-        )
-        refuse((len(documents) < max(counts), few_documents), (len(used) < max(counts), few_words))
         shown("counting pairs of words")
         pairs = top_pairs(documents, len(used), PAIRS, engine)[0]
         lengths = np.array([len(document) for document in documents])
         fits = []
         for topics in counts:
-            which = f"{topics} " if len(counts) > 1 else ""
-            probability, mixture, trace = how.fit(documents, len(used), topics, how.seed, named(shown, which))
+            phase = f"fitting {topics} topics" if len(counts) > 1 else FITTING
+            first, second = partial(renamed, shown, phase), partial(renamed, shown, f"{phase} again")
+            probability, mixture, trace = how.fit(documents, len(used), topics, how.seed, first)
             fit = TopicFit(
                 backend=how.backend,
                 topics=topics,
@@ -144,18 +140,16 @@ def fit_each(
                     cooccurring=pairs,
                     vocabulary_size=vocabulary.size,
                     fingerprint=vocabulary.fingerprint,
-                    fit=judged(fit, probability, documents, how if stability else None, named(shown, which, " again")),
+                    fit=judged(fit, probability, documents, how if stability else None, second),
                 )
             )
         return fits
 
 
-def named(progress: Progress, before: str, after: str = "") -> Progress:
-
-    def show(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        progress(phase.replace("topics", f"{before}topics{after}"), done, total, note)
-
-    return show
+def renamed(
+    progress: Progress, phase: str, _phase: str, done: float = 0, total: float | None = None, note: str = ""
+) -> None:
+    progress(phase, done, total, note)
 
 
 def judged(
@@ -165,35 +159,28 @@ def judged(
     how: Sampler | None,
     progress: Progress,
 ) -> TopicFit:
-    """With the coherence of every topic; and, where `how` says how to fit again, stability and held-out perplexity.
-
-    The second fit has the next seed, and does not see a tenth of the documents. The topics themselves are fitted to all
-    of them.
-    """
+    """With coherence; where `how` is given, a second fit without a tenth of the documents gives the other measures."""
     tops = [best(row, TOP) for row in probability]
-    fit = replace(fit, coherence=rounded(measure.coherence(documents, tops)))
+    fit = replace(fit, coherence=[round(value, 6) for value in measure.coherence(documents, tops)])
     if how is None or len(documents) < 2:
         return fit
-    count = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT))
-    drawn = generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count]
-    out = np.isin(np.arange(len(documents)), drawn)
-    rest = [document for document, held in zip(documents, out, strict=True) if not held]
-    words = probability.shape[1]
+    count, words = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT)), probability.shape[1]
+    drawn = {*generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count].tolist()}
+    held = [document for i, document in enumerate(documents) if i in drawn]
+    rest = [document for i, document in enumerate(documents) if i not in drawn]
     second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
     frequency = np.bincount(np.concatenate(rest), minlength=words).astype(float)
-    held = [document for document, held in zip(documents, out, strict=True) if held]
     completion = measure.completion_perplexity(held, second, mixture.mean(0), frequency)
+    overlap = measure.matched_overlap(tops, [best(row, TOP) for row in second])
+    fit = replace(fit, stability=[round(value, 6) for value in overlap])
+    if completion is None:
+        return fit
     return replace(
         fit,
-        stability=rounded(measure.matched_overlap(tops, [best(row, TOP) for row in second])),
-        held_out=0 if completion is None else completion.documents,
-        perplexity=None if completion is None else round(completion.perplexity, 6),
-        unigram_perplexity=None if completion is None else round(completion.unigram, 6),
+        held_out=completion.documents,
+        perplexity=round(completion.perplexity, 6),
+        unigram_perplexity=round(completion.unigram, 6),
     )
-
-
-def rounded(values: list[float]) -> list[float]:
-    return [round(value, 6) for value in values]
 
 
 def shared_words(
@@ -201,12 +188,10 @@ def shared_words(
 ) -> tuple[list[Int[np.ndarray, " N"]], Int[np.ndarray, " U"]]:
     """The documents that are not empty, with the words that enough of them have; and the numbers of those words."""
     there = np.concatenate([np.empty(0, dtype=np.int64), *map(np.unique, documents)])
-    spread = np.bincount(there, minlength=words)
-    used = np.flatnonzero(spread >= min_documents)
-    place = np.full(len(spread), -1)
-    place[used] = np.arange(len(used))
-    renumbered = [numbers[numbers >= 0] for document in documents for numbers in [place[document]]]
-    return [document for document in renumbered if len(document)], used
+    used = np.bincount(there, minlength=words) >= min_documents
+    place = np.cumsum(used) - 1  # of each word among those that are used
+    shared = (place[document[used[document]]] for document in documents)
+    return [document for document in shared if len(document)], np.flatnonzero(used)
 
 
 def fit_tomotopy(
@@ -214,10 +199,9 @@ def fit_tomotopy(
 ) -> Fit:
     """Fit LDA by collapsed Gibbs sampling with tomotopy, on one worker, so that it can be repeated."""
     tomotopy = needed("tomotopy", "the backend tomotopy")
-    names = [str(i) for i in range(words)]
     model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)
     for document in documents:
-        model.add_doc([names[i] for i in document])
+        model.add_doc(list(map(str, document.tolist())))
     trace, step = [], 10
     progress(FITTING, 0, iterations)
     for start in range(0, iterations, step):
@@ -277,8 +261,6 @@ BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": 
 WORDS = 500
 MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
 MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
-LONGEST_NAME = 60  # letters of a word's name
-DECIMALS = 6  # decimals of a mixture
 
 
 @dataclass(frozen=True)
@@ -319,10 +301,14 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         >>> config.topic_model.topics, config.topic_model.words, config.documents.kind
         (2, 6, 'given')
     """
-    refuse((words < 1, f"words = {words}: expected at least 1"))
     with_words = topics.document_lengths > 0
-    if not with_words.any():
-        raise InputError(f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}")
+    refuse(
+        (words < 1, f"words = {words}: expected at least 1"),
+        (
+            not with_words.any(),
+            f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}",
+        ),
+    )
     theta, lengths = topics.document_topics[with_words].astype(float), topics.document_lengths[with_words]
     probability = lengths @ theta / lengths.sum() @ topics.probability
     kept = np.sort(best(probability, min(words, int(np.count_nonzero(probability)))))
@@ -340,26 +326,26 @@ def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
         )
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
-    names = [shown(topics.words[word])[:LONGEST_NAME] for word in kept]
-    # nine digits keep the file small; columns sum to 1 within 1e-9
-    matrix = [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()]
     settings: dict[str, dict[str, Any]] = {
-        "topic_model": {"matrix": matrix, "word_names": names},
+        "topic_model": {
+            # nine digits keep the file small; columns sum to 1 within 1e-9
+            "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],
+            "word_names": [shown(topics.words[word])[:60] for word in kept],
+        },
         "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
     }
-    notes = [
+    without = f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}."
+    notes = (
         f"The world is that of {len(kept):,} of {len(topics.words):,} words ({probability[kept].sum():.0%} of "
         f"the text under the fit), {len(columns):,} topics and the mixtures of {len(rows):,} of "
-        f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words."
-    ]
-    if lost.size:
-        notes.append(f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}.")
-    return TopicWorld(settings, tuple(notes))
+        f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words.",
+        *([without] if lost.size else []),
+    )
+    return TopicWorld(settings, notes)
 
 
 def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:
     """Proportions to six decimals; what is missing of 1 goes to the largest."""
-    shares = np.round(rows / rows.sum(1, keepdims=True), DECIMALS)
+    shares = np.round(rows / rows.sum(1, keepdims=True), 6)
     shares[np.arange(len(shares)), shares.argmax(1)] += 1 - shares.sum(1)
-    proportions: list[list[float]] = np.round(shares, DECIMALS).tolist()
-    return proportions
+    return [row.tolist() for row in np.round(shares, 6)]

@@ -33,7 +33,6 @@ from topicscope.ground import (
     shown,
 )
 from topicscope.language.corpora import unread
-from topicscope.language.vocabulary import Vocabulary
 from topicscope.measure import diversity, nearest_topics
 
 if TYPE_CHECKING:
@@ -103,30 +102,30 @@ class TopicQuality:
         return [f"Poor topics: {reason}" for holds, reason in rules if holds]
 
     def sentences(self) -> list[str]:
-        said = [
+        fit = [
             f"mean coherence (c_npmi) {self.coherence:.3f}: how much likelier than by chance two of a topic's top 10 "
             "words stand within ten words of each other (0: by chance, 1: only together)",
             f"diversity {self.diversity:.2f}: the share of distinct words among the top 10 of all topics (1: no word "
             "is in two topics)",
         ]
         if self.stability is None:
-            return [*said, "stability and held-out perplexity: not measured, which takes a second fit (--stability)"]
-        said.append(
-            f"stability {self.stability:.2f}: the share of a topic's top 10 words that reappear in the matching "
-            "topic of a second fit, with another seed and without the held-out documents (1: all of them)"
-        )
-        if self.perplexity is None or self.unigram_perplexity is None:
-            return [*said, "held-out perplexity: not measured, since no held-out document has two known words"]
+            return [*fit, "stability and held-out perplexity: not measured, which takes a second fit (--stability)"]
         return [
-            *said,
-            f"held-out perplexity {self.perplexity:,.0f} (word frequencies alone: {self.unigram_perplexity:,.0f}): the "
-            f"words of {self.held_out} documents that the second fit did not see are as hard to predict, from every "
-            "other word of the document, as a choice among so many equally likely words (lower is better)",
+            *fit,
+            f"stability {self.stability:.2f}: the share of a topic's top 10 words that reappear in the matching "
+            "topic of a second fit, with another seed and without the held-out documents (1: all of them)",
+            "held-out perplexity: not measured, since no held-out document has two known words"
+            if self.perplexity is None or self.unigram_perplexity is None
+            else f"held-out perplexity {self.perplexity:,.0f} (word frequencies alone: {self.unigram_perplexity:,.0f}):"
+            f" the words of {self.held_out} documents that the second fit did not see are as hard to predict, from "
+            "every other word of the document, as a choice among so many equally likely words (lower is better)",
         ]
 
-    def brief(self) -> str:
-        """One line for the notes of a probe."""
-        return f"{self.topics} topics: mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}"
+    def notes(self) -> list[str]:
+        return [
+            f"{self.topics} topics: mean coherence (c_npmi) {self.coherence:.3f}, diversity {self.diversity:.2f}",
+            *self.warnings(),
+        ]
 
 
 def quality_of(
@@ -152,34 +151,31 @@ def quality_of(
 
 
 def best_of(compared: Sequence[TopicQuality]) -> TopicQuality:
-    """The fit with the largest coherence x diversity, among those without a warning where there are some."""
-    good = [one for one in compared if not one.warnings()] or list(compared)
-    return max(good, key=lambda one: (one.score, -one.topics))
+    good = [one for one in compared if not one.warnings()]
+    return max(good or compared, key=lambda one: (one.score, -one.topics))
 
 
 def choice(compared: Sequence[TopicQuality]) -> list[str]:
-    """Which number of topics is best, by which rule, and from which others it cannot be told apart."""
     best = best_of(compared)
     poor = [str(one.topics) for one in compared if one.warnings()]
-    rule = "largest coherence x diversity" + (
-        f", without those that are poor ({', '.join(poor)})" if 0 < len(poor) < len(compared) else ""
+    left_out = f", without those that are poor ({', '.join(poor)})" if poor else ""
+    rule = "; all of them are poor" if len(poor) == len(compared) else left_out
+    close = [
+        str(other.topics)
+        for other in compared
+        if other is not best
+        and str(other.topics) not in poor
+        and abs(best.score - other.score)
+        < ERRORS * math.hypot(*(one.coherence_error * one.diversity for one in (best, other)))
+    ]
+    alike = (
+        f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "
+        f"{ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
     )
-    if len(poor) == len(compared):
-        rule += "; all of them are poor"
-    others = [quality for quality in compared if quality is not best and str(quality.topics) not in poor]
-    close = [str(quality.topics) for quality in others if cannot_be_told_apart(best, quality)]
-    said = [f"best number of topics: {best.topics} ({rule})"]
-    if close:
-        said.append(
-            f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "
-            f"{ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
-        )
-    return said
-
-
-def cannot_be_told_apart(one: TopicQuality, other: TopicQuality) -> bool:
-    errors = [quality.coherence_error * quality.diversity for quality in (one, other)]
-    return abs(one.score - other.score) < ERRORS * math.hypot(*errors)
+    return [
+        f"best number of topics: {best.topics} (largest coherence x diversity{rule})",
+        *([alike] if close else []),
+    ]
 
 
 ADVICE = "fit the topics again with 'topicscope topics'"
@@ -203,7 +199,7 @@ class TopicFit:
     unigram_perplexity: float | None = None
 
 
-ARRAYS: dict[str, Any] = {
+ARRAYS: dict[str, type[np.number]] = {  # what is stored, and as which type
     "token": np.int64,
     "probability": np.float64,
     "frequency": np.float64,
@@ -211,7 +207,6 @@ ARRAYS: dict[str, Any] = {
     "document_lengths": np.int64,
     "cooccurring": np.int64,
 }
-"""What is stored, and as which type."""
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=pydantic.ConfigDict(extra="forbid", strict=True))
@@ -226,9 +221,8 @@ class Head:
 
 def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> None:
     topics, words, size = head.fit.topics, len(head.words), head.vocabulary_size
-    documents = len(arrays["document_lengths"]) if "document_lengths" in arrays else 0
-    pairs = len(arrays["cooccurring"]) if "cooccurring" in arrays else 0
-    shapes: dict[str, tuple[int, ...]] = {
+    documents, pairs = (len(arrays.get(name, ())) for name in ("document_lengths", "cooccurring"))
+    shapes = {
         "token": (words,),
         "probability": (topics, words),
         "frequency": (words,),
@@ -236,27 +230,20 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
         "document_lengths": (documents,),
         "cooccurring": (pairs, 2),
     }
-    # these arrays take no memory: only names, types and sizes are compared
-    expected = {name: np.broadcast_to(ARRAYS[name](0), shape) for name, shape in shapes.items()}
-    check_tensors(arrays, expected, path, ADVICE)
-    refuse(
-        *(
-            (wrong, f"{shown(path)} is damaged: {said}; {ADVICE}")
-            for wrong, said in (
-                (_outside(arrays["token"], size), f"a token is not one of {size}"),
-                (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
-                (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
-                (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
-                (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
-                (
-                    not (np.isfinite(arrays["frequency"]) & (arrays["frequency"] >= 0)).all(),
-                    "a frequency is not a count",
-                ),
-                (len(head.fit.coherence) != topics, f"it has the coherence of {len(head.fit.coherence)} topics"),
-                (len(head.fit.stability or head.fit.coherence) != topics, "it has the stability of other topics"),
-            )
-        )
+    # the expected arrays take no memory: only names, types and sizes are compared
+    check_tensors(arrays, {name: np.broadcast_to(ARRAYS[name](0), shapes[name]) for name in shapes}, path, ADVICE)
+    coherence, frequency = head.fit.coherence, arrays["frequency"]
+    rules = (
+        (_outside(arrays["token"], size), f"a token is not one of {size}"),
+        (_outside(arrays["cooccurring"], words), f"a pair has a word that is not one of {words}"),
+        (not _distributions(arrays["probability"]), "the probabilities of a topic do not add up to 1"),
+        (not _distributions(arrays["document_topics"]), "the topics of a document do not add up to 1"),
+        (_outside(arrays["document_lengths"], 2**40), "the length of a document is negative"),
+        (not (np.isfinite(frequency) & (frequency >= 0)).all(), "a frequency is not a count"),
+        (len(coherence) != topics, f"it has the coherence of {len(coherence)} topics"),
+        (len(head.fit.stability or coherence) != topics, "it has the stability of other topics"),
     )
+    refuse(*((wrong, f"{shown(path)} is damaged: {said}; {ADVICE}") for wrong, said in rules))
 
 
 def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
@@ -264,7 +251,7 @@ def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
 
 
 def _distributions(rows: Float[np.ndarray, "R n"]) -> bool:
-    """Whether each row is finite, not negative, and adds up to 1 (of what was stored in half the digits: about)."""
+    # the sums are those of what was stored in half the digits
     return bool(np.isfinite(rows).all() and (rows >= 0).all() and (np.abs(rows.sum(1) - 1) < 1e-3).all())
 
 
@@ -274,7 +261,17 @@ TOP = 10  # words of a topic that are shown, and whose coherence is measured
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Topics(Result):
+class CorpusWords:
+    words: tuple[str, ...]
+    token: Int[np.ndarray, " W"]
+    frequency: Float[np.ndarray, " W"]  # occurrences in the corpus
+    cooccurring: Int[np.ndarray, "P 2"]  # words that stand together most often, the commonest pair first
+    vocabulary_size: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Topics(CorpusWords, Result):
     """Topics of a corpus, from `fit_topics`.
 
     Attributes:
@@ -295,15 +292,9 @@ class Topics(Result):
     """
 
     kind: ClassVar[str] = TOPICS.name
-    words: tuple[str, ...]
-    token: Int[np.ndarray, " W"]
     probability: Float[np.ndarray, "K W"]
-    frequency: Float[np.ndarray, " W"]
     document_topics: Float[np.ndarray, "D K"]
     document_lengths: Int[np.ndarray, " D"]
-    cooccurring: Int[np.ndarray, "P 2"]
-    vocabulary_size: int
-    fingerprint: str
     fit: TopicFit
     compared: tuple[TopicQuality, ...] = ()
 
@@ -322,21 +313,14 @@ class Topics(Result):
 
     @property
     def shares(self) -> Float[np.ndarray, " K"]:
-        """Of each topic in a document, averaged over documents."""
         return self.document_topics.mean(0, dtype=float)
 
     @property
     def quality(self) -> TopicQuality:
         fit = self.fit
-        measured = (fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out)
-        return quality_of(fit.coherence, diversity(self.tops()), *measured)
-
-    def check(self, vocabulary: Vocabulary) -> None:
-        if self.fingerprint != vocabulary.fingerprint:
-            raise InputError(
-                "these topics were fitted with another tokenizer; "
-                "fit them with this model's ('topicscope topics CORPUS --tokenizer MODEL')"
-            )
+        return quality_of(
+            fit.coherence, diversity(self.tops()), fit.stability, fit.perplexity, fit.unigram_perplexity, fit.held_out
+        )
 
     def summary(self) -> list[str]:
         fit, quality = self.fit, self.quality
@@ -350,13 +334,12 @@ class Topics(Result):
 
     def records(self) -> list[dict[str, Any]]:
         nearest, distance = nearest_topics(self.probability)
-        stability: Sequence[float | None] = self.fit.stability or [None] * len(self)
         return [
             {
                 "topic": k,
                 "share": float(self.shares[k]),
                 "coherence": self.fit.coherence[k],
-                "stability": stability[k],
+                "stability": self.fit.stability[k] if self.fit.stability else None,
                 "nearest": int(nearest[k]),
                 "distance": round(float(distance[k]), 6),
                 "words": self.top_words(k),
@@ -408,10 +391,6 @@ class Topics(Result):
         path = Path(folder)
         try:
             finished_about(path, TOPICS)
-        except InputError as error:
-            raise InputError(f"{error}; {ADVICE}") from None
-        arrays, _ = read_tensors(path / TENSORS, ADVICE)
-        try:
             whole = read_bytes(path / HEAD)
             parse_json(whole, shown(path / HEAD))  # refuses what is too deep or too large
             head = pydantic.TypeAdapter(Head).validate_json(whole)
@@ -421,8 +400,13 @@ class Topics(Result):
             first = error.errors()[0]
             reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
             raise InputError(f"{shown(path / HEAD)} is damaged ({reason}); {ADVICE}") from None
-        if head.digest != file_digest(path / TENSORS):
-            raise InputError(f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}")
+        arrays, _ = read_tensors(path / TENSORS, ADVICE)
+        refuse(
+            (
+                head.digest != file_digest(path / TENSORS),
+                f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}",
+            )
+        )
         check_arrays(arrays, head, path / TENSORS)
         return cls(
             words=tuple(head.words),

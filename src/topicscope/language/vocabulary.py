@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +25,19 @@ import numpy as np
 from jaxtyping import Bool, Int
 from scipy import sparse
 
-from topicscope.ground import Common, Engine, InputError, Item, Output, in_order, read_text, repeatable, serial, shown
+from topicscope.ground import (
+    Common,
+    Engine,
+    InputError,
+    Item,
+    Output,
+    in_order,
+    read_text,
+    refuse,
+    repeatable,
+    serial,
+    shown,
+)
 
 if TYPE_CHECKING:
     from topicscope.language.models import LoadedModel
@@ -35,7 +47,6 @@ Tokenizer: TypeAlias = Any
 LibraryModel: TypeAlias = Any
 
 BEFORE = "a"  # text before a token, when the tokenizer is asked how it writes the token
-MOST_STOP_WORDS = 2**26  # most bytes of a file of stop words
 TOKENS = 8192  # positions of a batch, padding included
 
 
@@ -59,7 +70,6 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of all tokens: it tells tokenizers apart."""
         tokens = self.tokenizer.convert_ids_to_tokens(list(range(self.size)))
         return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
 
@@ -77,21 +87,27 @@ def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -
     decode = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
     start = tokenizer.decode(before, **decode)
     written = tokenizer.batch_decode([[*before, i] for i in range(size)], **decode)
-    pieces = [text[len(start) :] if text.startswith(start) else "" for text in written]
-    continues = np.array([bool(piece) and piece[0].isalnum() and i not in special for i, piece in enumerate(pieces)])
+    pieces = [
+        text.removeprefix(start) if text.startswith(start) and i not in special else ""
+        for i, text in enumerate(written)
+    ]
     stopped = {word.lower() for word in (read_stop_words("english") if stop_words is None else stop_words)}
-    candidates = [
-        (i, piece[1:])
+    candidates = {
+        i: piece[1:]
         for i, piece in enumerate(pieces)
         if piece[:1] == " " and len(piece) > 2 and piece[1:].isalpha() and piece[1:].lower() not in stopped
-        if i not in special
-    ]
-    texts = [f"{BEFORE} {word}" for _, word in candidates]
+    }
+    texts = [f"{BEFORE} {word}" for word in candidates.values()]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
-    words = [(i, word) for (i, word), tokens in zip(candidates, back, strict=True) if tokens == [*before, i]]
-    if not words:
-        raise InputError("this tokenizer has no token that is a whole word; choose one that has whole words as tokens")
-    return Vocabulary(tokenizer, size, np.array([i for i, _ in words]), tuple(word for _, word in words), continues)
+    words = {i: candidates[i] for i, tokens in zip(candidates, back, strict=True) if tokens == [*before, i]}
+    refuse((not words, "this tokenizer has no token that is a whole word; choose one that has whole words as tokens"))
+    return Vocabulary(
+        tokenizer,
+        size,
+        token=np.array(list(words)),
+        words=tuple(words.values()),
+        continues=np.array([piece[:1].isalnum() for piece in pieces]),
+    )
 
 
 def read_stop_words(name: str | Path) -> frozenset[str]:
@@ -101,7 +117,7 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
         english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
         return frozenset(english.read_text(encoding="utf-8").split())
     try:
-        return frozenset(read_text(name, "the file", MOST_STOP_WORDS).split())
+        return frozenset(read_text(name, "the file", 2**26).split())
     except InputError as error:
         raise InputError(
             f"stop_words {shown(name)}: expected 'english', 'none' or a text file with one word per line ({error})"
@@ -121,8 +137,6 @@ def encode(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Int[np.ndarray, "
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of a document that the model reads at once."""
-
     document: int
     tokens: Int[np.ndarray, " N"]  # with the model's special ones
     places: Int[np.ndarray, " P"]  # positions of whole words
@@ -136,11 +150,7 @@ def windows(
     per_document: int | None,
     length: int | None = None,
 ) -> Iterator[Window]:
-    """Documents cut to the model's length (or a smaller one), at most `per_document` windows of each.
-
-    A word at a cut is not a whole word. Nobody knows how many windows there are before the last is cut; how many
-    documents are done is known all the way.
-    """
+    """Documents cut to the model's length (or `length`). A word at a cut is not a whole word."""
     before, after = special_tokens(loaded.tokenizer)
     room = min(length or loaded.window, loaded.window) - len(before) - len(after)
     for number, text in enumerate(texts):
@@ -149,9 +159,12 @@ def windows(
         starts = range(0, len(tokens), room)[:per_document]
         for place, start in enumerate(starts, start=1):
             piece = slice(start, start + room)
-            places = np.flatnonzero(words[piece] >= 0) + len(before)
-            full = np.concatenate([before, tokens[piece], after]).astype(np.int64)
-            yield Window(number, full, places, number + place / len(starts))
+            yield Window(
+                number,
+                np.concatenate([before, tokens[piece], after]).astype(np.int64),
+                np.flatnonzero(words[piece] >= 0) + len(before),
+                number + place / len(starts),
+            )
 
 
 def special_tokens(tokenizer: Tokenizer) -> tuple[list[int], list[int]]:
@@ -169,15 +182,12 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 
 
 def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
-    """Put windows of about the same length into batches."""
-    batch: list[Window] = []
     room = TOKENS if most is None else min(TOKENS, most)
-    for window in sorted(chunk, key=lambda window: len(window.tokens), reverse=True):
-        if batch and (len(batch) + 1) * len(batch[0].tokens) > room:
-            yield batch
-            batch = []
-        batch.append(window)
-    yield batch
+    rest = sorted(chunk, key=lambda window: len(window.tokens), reverse=True)
+    while rest:  # each batch is padded to its first window
+        count = max(1, room // len(rest[0].tokens))
+        yield rest[:count]
+        rest = rest[count:]
 
 
 DOCUMENTS = 256  # per shard, since their token lists are large
@@ -188,31 +198,24 @@ Document = Int[np.ndarray, " N"]  # the numbers of its words
 def in_shards(
     engine: Engine, work: Callable[[Common, Item], Output], common: Common, shards: Iterable[Item]
 ) -> Iterator[Output]:
-    """`work(common, shard)` of every shard, in order.
-
-    The engine serial takes one shard after another and passes the caller's own objects. Any other engine gets `common`
-    packed as a pool of processes packs what it sends, but every process unpacks it only once.
-    """
+    """`work(common, shard)` of every shard, in order. Processes unpack `common` once; serial uses the caller's own."""
     if engine is serial:
         return (work(common, shard) for shard in shards)
     return in_order(engine(_unpack_and_work, (work, bytes(ForkingPickler.dumps(common))), shards))
 
 
-def _unpack_and_work(shipped: tuple[Callable[[Any, Any], Any], bytes], shard: Any) -> Any:
+def _unpack_and_work(shipped: tuple[Callable[[Any, Item], Output], bytes], shard: Item) -> Output:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process, since there is one process per core
     work, common = shipped
     with repeatable():
         return work(_unpacked(common), shard)
 
 
-@functools.lru_cache(maxsize=1)
-def _unpacked(common: bytes) -> Any:
-    return ForkingPickler.loads(common)
+_unpacked = functools.lru_cache(maxsize=1)(ForkingPickler.loads)
 
 
 def word_documents(texts: Sequence[str], vocabulary: Vocabulary, engine: Engine = serial) -> list[Document]:
-    found = in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))
-    return [words for shard in found for words in shard]
+    return list(chain.from_iterable(in_shards(engine, whole_words_of, vocabulary, chunks(texts, DOCUMENTS))))
 
 
 def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Document]:
@@ -222,14 +225,11 @@ def whole_words_of(vocabulary: Vocabulary, texts: Sequence[str]) -> list[Documen
 def top_pairs(
     documents: Sequence[Document], words: int, count: int, engine: Engine = serial
 ) -> tuple[Int[np.ndarray, "P 2"], Int[np.ndarray, " P"]]:
-    """The pairs of different words that share most stretches of text (the control of Table 2).
-
-    A pair is at most as frequent as its rarer word, so only frequent words are looked at.
-    """
+    """The pairs of different words that share most stretches of text (the control of Table 2)."""
     shards = list(chunks(documents, DOCUMENTS))
     spread = sum(in_shards(engine, spread_of, words, shards), np.zeros(words, dtype=np.int64))
     order = np.argsort(-spread, kind="stable")
-    size = min(words, 2000)
+    size = min(words, 2000)  # of frequent words: a pair is at most as frequent as its rarer word
     while True:
         frequent = np.sort(order[:size])
         counts = in_shards(engine, joint_counts, (words, frequent), shards)

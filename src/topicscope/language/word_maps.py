@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import Folder, InputError, Kind, Result, arrow_table, read_finished, write_json
+from topicscope.ground import Folder, Kind, Result, arrow_table, read_finished, refuse, write_json
 from topicscope.language.vocabulary import BEFORE
 from topicscope.measure import Answer, Separation, separation
 
@@ -36,8 +36,6 @@ MEANING: dict[Answer, str] = {
 
 @dataclass(frozen=True, repr=False)
 class WordMap(Result):
-    """Cosines between words (Figure 3)."""
-
     kind: ClassVar[str] = WORDS.name
     model: str
     words: tuple[str, ...]
@@ -60,29 +58,29 @@ class WordMap(Result):
         return (math.nan if inside is None else inside, math.nan if between is None else between)
 
     def summary(self) -> list[str]:
-        found = self.separation
+        found, meaning = self.separation, MEANING[self.separation.answer]
         inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in (found.inside, found.between))
         means = f"mean cosine inside groups {inside}, between groups {between}"
-        if found.p_value is not None:
-            dealt = f"p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
-            means += f"; {dealt}" if found.answer != "undecided" else ""
-        meaning = MEANING[found.answer]
+        if found.p_value is not None and found.answer != "undecided":
+            means += f"; p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
         if found.answer == "some":
-            mixed = [group for group, apart in found.apart.items() if not apart]
-            named = ["/".join(w for w, g in zip(self.words, self.groups, strict=True) if g == one) for one in mixed]
+            named = [
+                "/".join(word for word, group in zip(self.words, self.groups, strict=True) if group == mixed)
+                for mixed, apart in found.apart.items()
+                if not apart
+            ]
             meaning += f": the words of {', '.join(named)} are no more alike than they are to words of other groups"
         return [*self.split_words(), f"{meaning} ({means})"]
 
     def split_words(self) -> list[str]:
         split = [f"{word} ({count})" for word, count in zip(self.words, self.pieces, strict=True) if count > 1]
-        if not split:
-            return []
         worth = (
             "at least half of the map is made of pieces, and says little about words"
             if 2 * len(split) >= len(self.words)
             else "the mean of its pieces stands for each"
         )
-        return [f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"]
+        said = f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"
+        return [said] if split else []
 
     def table(self) -> pyarrow.Table:
         return arrow_table(
@@ -92,7 +90,7 @@ class WordMap(Result):
             ]
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return {
             "model": self.model,
             "words": list(self.words),
@@ -158,10 +156,13 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
     tokens = [
         loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
     ]
-    unknown = loaded.tokenizer.unk_token_id
     for word, pieces in zip(words, tokens, strict=True):
-        if not pieces or (unknown is not None and unknown in pieces):
-            raise InputError(f"{loaded.name}: its tokenizer does not know {word!r}")
+        refuse(
+            (
+                not pieces or loaded.tokenizer.unk_token_id in pieces,
+                f"{loaded.name}: its tokenizer does not know {word!r}",
+            )
+        )
     counts = tuple(len(pieces) for pieces in tokens)
     vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
     means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
