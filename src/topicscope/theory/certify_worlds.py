@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.theory.dense_optimum import closed_form, dense_optimum, limit_of_length
 from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, ValueArray, Weighting, length_weights
 from topicscope.theory.forces import (
     FirstStageRates,
@@ -35,7 +34,7 @@ from topicscope.theory.forces import (
     topic_contrasts,
 )
 from topicscope.theory.growth import Growth
-from topicscope.theory.optimum import optimum
+from topicscope.theory.optimum import closed_form, dense_optimum, limit_of_length, optimum
 from topicscope.theory.population import score_force
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Matrix
@@ -134,8 +133,7 @@ def least_squares(
 
 def about(world: SmallWorld, masking: Masking, length: Length, weighting: str = "run") -> OptimumSettings:
     words, topics = world.word_topics.shape
-    numbers = masking.p_mask, masking.p_correct, masking.p_random
-    return OptimumSettings(topics, words, {"kind": "moments"}, length, weighting, *numbers)
+    return OptimumSettings.of(topics, words, world.moments(), length, masking, weighting)
 
 
 def described(settings: OptimumSettings) -> dict[str, object]:

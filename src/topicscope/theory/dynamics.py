@@ -17,11 +17,10 @@ from topicscope.theory.dynamics_result import (
     Steps,
     Training,
     ValueStage,
-    world_numbers,
 )
 from topicscope.theory.growth import SHOWS, Growth, escape_rate, gain_by_half_time, third_act_time
 from topicscope.theory.limits import passed
-from topicscope.theory.optimum import HasWorld, checked_length, described, optimum
+from topicscope.theory.optimum import HasWorld, checked_length, optimum
 from topicscope.theory.setting import K_FROM, NO_K, Setting
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, symmetric_optimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
@@ -231,7 +230,7 @@ def dynamics(
     if topic is None and growth is None and best.settings.infinite:
         topic = min(modes, key=lambda mode: mode.eigenvalue)  # topics that are not alike: the last one that is learnt
     prediction = Dynamics(
-        world_numbers(topics, prior, masking),
+        {name: value for name, value in vars(best.settings).items() if name != "weighting"},
         how,
         value_stage(best, topic),
         AttentionStage(),
@@ -323,8 +322,7 @@ def value_optimum(topics: TopicModel, prior: DocumentPrior, masking: Masking, gr
     """W*; where the topics are alike nothing of the size of T x T is made."""
     if growth is None:
         return optimum(topics, prior, masking)
-    numbers = (masking.p_mask, masking.p_correct, masking.p_random)
-    settings = OptimumSettings(topics.topics, topics.words, described(prior), "infinite", "run", *numbers)
+    settings = OptimumSettings.of(topics.topics, topics.words, prior, "infinite", masking)
     return symmetric_optimum(settings, growth.shares.contrast, masking, length_weights("infinite", masking.p_mask))
 
 

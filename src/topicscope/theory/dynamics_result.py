@@ -13,9 +13,7 @@ from topicscope.ground import Result, arrow_table
 from topicscope.theory.clocks import AdamClock, EmbeddingClock, MaskFirst
 from topicscope.theory.forces import Loss
 from topicscope.theory.growth import Growth
-from topicscope.theory.optimum import described
 from topicscope.theory.value_optimum import Mode, ValueOptimum
-from topicscope.world import DocumentPrior, Masking, TopicModel
 
 if TYPE_CHECKING:
     import pyarrow
@@ -166,18 +164,6 @@ MEANINGS = {
     ("steps", "attention"): "steps until key and query are half-way",
 }
 """By stage and quantity. Time is learning rate x steps."""
-
-
-def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, object]:
-    return {
-        "topics": topics.topics,
-        "words": topics.words,
-        "prior": described(prior),
-        "length": prior.length,
-        "p_mask": masking.p_mask,
-        "p_correct": masking.p_correct,
-        "p_random": masking.p_random,
-    }
 
 
 @dataclass(frozen=True, repr=False)
