@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def law_of(run: RunSettings) -> Dynamics:
         attention_dim=model.attention_width(vocabulary),
         init_scale=model.start_scale(vocabulary),
     )
-    return law.changed(best=optimum(run.world))
+    return replace(law, best=optimum(run.world))
 
 
 def closed_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> Curves:

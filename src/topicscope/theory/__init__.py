@@ -33,6 +33,7 @@ from topicscope.theory.document_moments import (
 )
 from topicscope.theory.dynamics import dynamics
 from topicscope.theory.dynamics_result import (
+    LIMITS as LIMITS,
     AttentionStage,
     Dynamics,
     Embedding,
@@ -79,7 +80,6 @@ from topicscope.theory.landscapes import (
     second_stage,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member as random_member
-from topicscope.theory.limits import LIMITS as LIMITS
 from topicscope.theory.optimum import DenseOptimum, closed_form, optimum, topics_alike
 from topicscope.theory.population import (
     NamedWeights as NamedWeights,

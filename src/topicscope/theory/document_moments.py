@@ -59,7 +59,7 @@ def masked_numbers(
         return 1 + (n - 1) * p, 2 * (n - 1) * p + (n - 1) * (n - 2) * p**2, n
     some, none = np.ones_like(n), (1 - p) ** n
     if weighting == "documents":
-        some, none = -np.expm1(n * np.log1p(-p)) if p < 1 else some, 0.0
+        some, none = -np.expm1(n * np.log1p(-p)) if p < 1 else some, np.zeros_like(n)
     # a single word is masked, exactly: no rounding may be left of the others
     return np.where(n == 1, 1, n * p / some + none), n * (n - 1) * p**2 / some, some
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -275,7 +275,7 @@ class DenseOptimum(ValueOptimum):
     def learnt(self, difference: ValueArray, time: float) -> ValueArray:
         return (difference @ self.directions * -np.expm1(-2 * self.rates * time)) @ self.directions.T
 
-    def numbers(self) -> dict[str, object]:
+    def numbers(self) -> dict[str, Any]:
         error = {} if self.error is None else {"numerical_error": self.error._asdict()}
         numbers = super().numbers() | {"method": "matrix"} | error
         if self.topic is None:
@@ -419,12 +419,11 @@ def optimum(
         (masking.k < K_FROM, NO_K),
         (weighting not in WEIGHTINGS, f"weighting = {weighting!r}: expected {', '.join(WEIGHTINGS)}"),
     )
-    model = topics if isinstance(topics, TopicModel) else None
-    given = (
-        None if isinstance(topics, TopicModel) else checked_word_topics(np.asarray(topics, dtype=float), "word_topics")
-    )
-    words, count = np.shape(topics) if model is None else (model.words, model.topics)
-    plain = model is not None and model.uniform  # what the prior may make symmetric
+    if isinstance(topics, TopicModel):
+        words, count, plain = topics.words, topics.topics, topics.uniform  # plain: the prior may make it symmetric
+    else:
+        topics = checked_word_topics(np.asarray(topics, dtype=float), "word_topics")
+        (words, count), plain = topics.shape, False
     too_many = (
         f"{words:,} words: without symmetry at most {most_words:,} are taken; "
         "disjoint topics of equally probable words with an exchangeable prior may be of any size"
@@ -440,12 +439,12 @@ def optimum(
     if plain and contrast is not None:
         return symmetric_optimum(settings, contrast, masking, weights, notes)
     refuse((words > most_words, too_many))
-    matrix = np.asarray(topics) if model is None else model.word_topics
-    topic = model.topic_of_word[1:] if model is not None and model.disjoint else None
+    matrix = topics.word_topics if isinstance(topics, TopicModel) else topics
+    topic = topics.topic_of_word[1:] if isinstance(topics, TopicModel) and topics.disjoint else None
     return dense_optimum(settings, matrix, moments, masking, weights, notes + notes_on_span(matrix, moments), topic)
 
 
-def checked_length(length: object) -> Length:
+def checked_length(length: Any) -> Length:
     numbers = length if isinstance(length, tuple | list) and len(length) == 2 else (length, length)
     whole = all(isinstance(n, int | np.integer) and 1 <= n <= LONGEST for n in numbers) and numbers[0] <= numbers[1]
     refuse(

@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -251,7 +251,7 @@ class ValueOptimum(Result):
         }
         return {name: None if missing.get(name) else value for name, value in asdict(entries).items()}
 
-    def numbers(self) -> dict[str, object]:
+    def numbers(self) -> dict[str, Any]:
         return {
             "settings": asdict(self.settings),
             "loss": self.loss,
@@ -426,7 +426,7 @@ class SymmetricOptimum(ValueOptimum):
             for name, (one, other) in {**names, "limit_to_theorem2": (limit, theorem)}.items()
         }
 
-    def numbers(self) -> dict[str, object]:
+    def numbers(self) -> dict[str, Any]:
         best, limit, theorem = map(self.entry_numbers, (self.entries, self.limit, self.theorem2))
         return best | super().numbers() | {"limit": limit, "theorem2": theorem, "method": "symmetry"}
 
