@@ -187,11 +187,9 @@ def dynamics(
         prediction = with_attention(with_value(prediction, topic), topic)
     if how.lr is None:
         return prediction
-    return (
-        with_adam(prediction, how.lr, topic)
-        if how.optimizer == "adam"
-        else with_sgd(prediction, how.lr * how.loss_scale)
-    )
+    if how.optimizer == "adam":
+        return with_adam(prediction, how.lr, topic)
+    return with_sgd(prediction, how.lr * how.loss_scale)
 
 
 def parts_of(

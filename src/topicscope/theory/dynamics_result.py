@@ -235,11 +235,11 @@ class Dynamics(Result):
     def rows(self) -> list[dict[str, float | str | None]]:
         """The numbers of each stage, with their meanings; those of steps are left out under gradient flow."""
         stages = {"value": self.value, "attention": self.attention, "steps": self.steps}
+        named = ((*place, meaning, stages[place[0]]) for place, meaning in MEANINGS.items())
+        rows = ((stage, name, getattr(part, name), meaning) for stage, name, meaning, part in named if part is not None)
         return [
             {"stage": stage, "quantity": name, "value": None if value is None else float(value), "meaning": meaning}
-            for (stage, name), meaning in MEANINGS.items()
-            if stages[stage] is not None
-            for value in [getattr(stages[stage], name)]
+            for stage, name, value, meaning in rows
         ]
 
     def table(self) -> pyarrow.Table:
