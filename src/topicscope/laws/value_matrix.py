@@ -87,9 +87,8 @@ def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, 
 
 def needs_matrix(run: RunSettings) -> bool:
     """Whether W* may be a matrix that is solved for. Moments, which decide it, are not made here."""
-    topics = run.world.topic_model
-    few = topics.words <= MOST_WORDS
-    return few and LAWS["end"].refusal(run) is None and not topics_alike(topics, run.world.prior)
+    topics, known = run.world.topic_model, LAWS["end"].refusal(run) is None
+    return topics.words <= MOST_WORDS and known and not topics_alike(topics, run.world.prior)
 
 
 def optimum_seconds(run: RunSettings) -> float:

@@ -261,8 +261,9 @@ def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -
     for growth in (10, 100, 1000):
         s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)
         alpha, beta = (float(s.tau), float(s.tau)) if kind == "blocks" else (0.01 * s.v * s.tau, 3.0 * s.v * s.tau)
-        asymptotic = scale * asymptotic_loss(s, kind, alpha, beta)
-        distances.append(abs(attention_loss(s, kind, alpha, beta, "paper") - asymptotic))
+        distances.append(
+            abs(attention_loss(s, kind, alpha, beta, "paper") - scale * asymptotic_loss(s, kind, alpha, beta))
+        )
     exponent = math.log10(distances[1] / distances[2])
     return Certificate(
         f"the asymptotic loss is approached as T and tau grow, in proportion to 1/tau ({kind})",

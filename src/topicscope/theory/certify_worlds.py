@@ -100,9 +100,8 @@ def every_masked_document(
     shown_as[:, 0] = masking.p_mask_word
     shown_as[np.arange(words + 1), np.arange(words + 1)] += masking.p_correct
     text = np.array(list(itertools.product(range(1, words + 1), repeat=length)))
-    each = (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)  # law of theta, text
-    text_probability = world.probabilities @ each
-    eye, xs, ys, weights = np.eye(words + 1), [], [], []
+    text_probability = world.probabilities @ (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)
+    eye, rows = np.eye(words + 1), []
     for chosen in itertools.product((False, True), repeat=length):
         drawn, masks = np.flatnonzero(chosen), [np.flatnonzero(chosen)]
         probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
@@ -115,12 +114,20 @@ def every_masked_document(
             for shown in itertools.product(range(words + 1), repeat=len(masked)):
                 seen = text.copy()
                 seen[:, masked] = shown
-                chance = shown_as[text[:, masked], np.array(shown)].prod(1)
-                xs.append(eye[seen].mean(1))
-                ys.append(eye[text[:, masked]].mean(1))
-                weights.append(text_probability * share * chance)
-    weight = np.concatenate(weights)
-    return np.concatenate(xs), np.concatenate(ys), weight / weight.sum()
+                chance = text_probability * share * shown_as[text[:, masked], np.array(shown)].prod(1)
+                rows.append((eye[seen].mean(1), eye[text[:, masked]].mean(1), chance))
+    x, y, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return x, y, weight / weight.sum()
+
+
+def every_subset(s: Setting) -> SmallWorld:
+    return subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+
+
+def shown_moment(world: SmallWorld, masking: Masking) -> ValueArray:
+    """E[xx'] of infinite documents."""
+    x, _ = world.infinite(masking)
+    return (x * world.probabilities[:, None]).T @ x
 
 
 def least_squares(
@@ -149,11 +156,13 @@ def optimum_is_enumeration(
     weights: LengthWeights | None = None,
     assumed: Masking | None = None,
 ) -> list[Certificate]:
-    settings, moments = about(world, masking, length, weighting), world.moments()
+    settings, weights = (
+        about(world, masking, length, weighting),
+        weights or length_weights(length, masking.p_mask, weighting),
+    )
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
-    w = weights or length_weights(length, masking.p_mask, weighting)
-    best = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
+    best = dense_optimum(settings, world.word_topics, world.moments(), assumed or masking, weights)
     spread = float(weight @ (1 - (y**2).sum(1)))  # of the true words around their mean in a document
     loss = spread + float(weight @ ((x @ exact.T - y) ** 2).sum(1))
     return [
@@ -177,33 +186,26 @@ def closed_form_is_pseudo_inverse(
     exact = (p * weight).T @ x @ np.linalg.pinv((x * weight).T @ x, rcond=1e-11, hermitian=True)
     settings, moments = about(world, masking, "infinite"), world.moments()
     general = optimum(world.word_topics, moments, masking, length="infinite").matrix()
-    certificates = [
-        Certificate(
-            "W* of infinite documents equals the pseudo-inverse solution over the law of theta",
-            described(settings),
-            relative(general if value is None else value, exact),
-            SOLVED,
-        )
+    ranks = np.linalg.matrix_rank(moments.second), np.linalg.matrix_rank(world.word_topics)
+    claims = {"W* of infinite documents equals the pseudo-inverse solution over the law of theta": general}
+    if ranks == (settings.topics, settings.topics):
+        formula = closed_form(world.word_topics, masking)
+        claims["W* = A (R A)^+ for independent topics: the law of theta does not enter"] = formula
+    return [
+        Certificate(claim, described(settings), relative(stated if value is None else value, exact), SOLVED)
+        for claim, stated in claims.items()
     ]
-    if np.linalg.matrix_rank(moments.second) == settings.topics == np.linalg.matrix_rank(world.word_topics):
-        formula = closed_form(world.word_topics, masking) if value is None else value
-        claim = "W* = A (R A)^+ for independent topics: the law of theta does not enter"
-        certificates.append(Certificate(claim, described(settings), relative(formula, exact), SOLVED))
-    return certificates
 
 
 def rates_are_eigenvalues(s: Setting, rates: FirstStageRates | None = None) -> Certificate:
     """R1: T - 1 equal eigenvalues and one more; the rest is zero."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    x, _ = world.infinite(s.masking)
-    eigenvalues = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
+    eigenvalues = np.linalg.eigvalsh(shown_moment(every_subset(s), s.masking))
     rates = rates or first_stage_rates(s)
     stated = np.sort([rates.mean, *[rates.topics] * (s.T - 1), *[0.0] * (s.T * (s.v - 1) + 1)])
-    smallest = min(rates.mean, rates.topics)
     return Certificate(
         "E[xx'] has the eigenvalues of the first stage: topic contrasts, mean, and zero",
         s.as_dict(),
-        float(np.abs(eigenvalues - stated).max() / smallest),
+        float(np.abs(eigenvalues - stated).max() / min(rates)),
         SOLVED,
     )
 
@@ -225,8 +227,9 @@ def flow_is_exponential(
     for time in (0.5 / best.modes[0].eigenvalue, 2 / best.modes[min(1, len(best.modes) - 1)].eigenvalue):
         both = np.hstack([start, np.eye(size)]) @ expm(time * np.block([[-2 * g, zero], [2 * h, zero]]))
         error = max(error, relative(best.value_at(rate_scale * time, start), both[:, :size]))
-    settings = described(about(world, masking, length))
-    return Certificate("W(t) from any start equals the matrix exponential", settings, error, SOLVED)
+    return Certificate(
+        "W(t) from any start equals the matrix exponential", described(about(world, masking, length)), error, SOLVED
+    )
 
 
 def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: float = 1.0) -> Certificate:
@@ -249,14 +252,17 @@ def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: 
             relative(few.least_norm_matrix(), whole.least_norm_matrix()),
             relative(few.value_at(time), whole.value_at(time)),
         )
-    settings = s.as_dict() | {"length": length, "weighting": weighting}
-    return Certificate("W* by symmetry equals W* by matrices", settings, error, SOLVED)
+    return Certificate(
+        "W* by symmetry equals W* by matrices",
+        s.as_dict() | {"length": length, "weighting": weighting},
+        error,
+        SOLVED,
+    )
 
 
 def diagonal_excess(s: Setting, length: int, weighting: Weighting, m1: float | None = None) -> Certificate:
     """Diagonal less the rest of its block: p_c / (1 - (E[m]/N) (1 - p_c - p_r)), over every document."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    exact = least_squares(*every_masked_document(world, s.masking, length, weighting))
+    exact = least_squares(*every_masked_document(every_subset(s), s.masking, length, weighting))
     masked = length_weights(length, s.masking.p_mask, weighting).masked * length if m1 is None else m1 / length
     b = s.masking.p_correct / (1 - masked * s.masking.p_mask_word)
     return Certificate(
@@ -269,14 +275,11 @@ def diagonal_excess(s: Setting, length: int, weighting: Weighting, m1: float | N
 
 def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRates | None = None) -> Certificate:
     """R6 ii: (g - 1) eigenvalues of groups and (T - g) of topics inside them."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho))
-    moments, k = world.moments(), s.masking.k
-    contrasts = np.eye(s.T) - 1 / s.T
-    eigenvalues = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
+    world, contrasts = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho)), np.eye(s.T) - 1 / s.T
+    eigenvalues = np.linalg.eigvalsh(contrasts @ world.moments().second @ contrasts)[1:] * s.masking.k**2 / s.v
     rates = rates or group_rates(s, groups, rho)
     stated = np.sort([*[rates.between] * (groups - 1), *[rates.within] * (s.T - groups)])
-    x, _ = world.infinite(s.masking)
-    shown = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)[::-1]
+    shown = np.linalg.eigvalsh(shown_moment(world, s.masking))
     missing = max(float(np.abs(shown - rate).min()) for rate in rates)  # each is an eigenvalue of E[xx'] itself
     return Certificate(
         "groups of topics: E[xx'] has the eigenvalues between and within groups",
@@ -343,9 +346,8 @@ def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
 
 def force_is_contrasts(s: Setting, sigma: float | None = None, value: ValueArray | None = None) -> Certificate:
     """R2: at Theorem 2's W_V the whole matrix -dLoss/dL is sigma Pi."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
     sigma = contrast_force(fixed_shares(s.T, s.tau), s.v, s.masking) if sigma is None else sigma
-    force = score_force(world, s.masking, theorem2(s).matrix() if value is None else value)
+    force = score_force(every_subset(s), s.masking, theorem2(s).matrix() if value is None else value)
     return Certificate(
         "after the first stage the force on attention is sigma times the projector on topic contrasts",
         s.as_dict(),
@@ -407,7 +409,7 @@ def force_of_dirichlet(alpha: float, s: Setting, sigma: float | None = None) -> 
 
 def force_falls_as_stated(s: Setting, ell: float, stated: Callable[[float], float] | None = None) -> Certificate:
     """R3's g(l): the force on topic contrasts at L = l Pi, where W_V is least squares over every document."""
-    world, pi = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau)), topic_contrasts(s.T, s.v)
+    world, pi = every_subset(s), topic_contrasts(s.T, s.v)
     growth = Growth(s.v, s.masking, fixed_shares(s.T, s.tau))
     shown, true = world.infinite(s.masking)
     weight = shown[:, :, None] * np.exp(ell * pi)
@@ -430,11 +432,8 @@ def force_falls_as_stated(s: Setting, ell: float, stated: Callable[[float], floa
 def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certificate:
     """R7: under cross entropy near zero, at W = w Pi, the column of the [MASK] query."""
     force = mask_force(fixed_shares(s.T, s.tau), s.v, s.masking) if force is None else force
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    force_there = (
-        score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
-    )
-    stated = np.array([force.mask, *[force.word] * (s.T * s.v)])
+    stated, value = np.array([force.mask, *[force.word] * (s.T * s.v)]), SMALL_W * topic_contrasts(s.T, s.v)
+    force_there = score_force(every_subset(s), s.masking, value, loss="cross-entropy")[:, 0] / SMALL_W
     return Certificate(
         "under cross entropy the force on the [MASK] query near zero is as stated",
         s.as_dict(),

@@ -203,7 +203,7 @@ def entry_steps(
     entries = words * math.sqrt(attention_dim) / (topics - 1)  # l over the square of an entry; [MASK] does not move
     half = math.sqrt(growth.l_star / 4 / entries)
     at = growth.moments(np.linspace(0, growth.l_star / 4, GRID + 1))
-    joint, square, best = at.joint_slope.tolist(), at.square_slope.tolist(), (at.joint / at.square).tolist()
+    joint, square, best = at.joint_slope.tolist(), at.square_slope.tolist(), at.best.tolist()
     entry = init_scale * math.sqrt((topics - 1) / (2 * words))
     if entry >= half:
         return None

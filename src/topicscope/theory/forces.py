@@ -173,8 +173,7 @@ def exchangeable_rows(thetas: Float[np.ndarray, "K T"], probability: Float[np.nd
         return np.hstack([different, np.bincount(place.ravel(), probability)[:, None]])
 
     topics, here = thetas.shape[1], law(thetas)
-    swapped = [1, 0, *range(2, topics)] if topics > 1 else [0]
-    orders = (swapped, [*range(1, topics), 0])
+    orders = [1, 0, *range(2, topics)][-topics:], [*range(1, topics), 0]  # of one topic there is one order
     return all(
         here.shape == there.shape and bool(np.abs(here - there).max() <= SAME)
         for there in (law(thetas[:, order]) for order in orders)
@@ -258,8 +257,7 @@ def group_rates(setting: Setting, groups: int, rho: float) -> GroupRates:
         (not 0 <= rho <= 1, f"rho = {rho:g}: expected a probability"),
         (rho > 0 and s.tau > h, f"topics_per_document = {s.tau}: a group has only {h} topics"),
     )
-    pairs = s.tau * (s.tau - 1)
-    one = s.tau / s.T
+    pairs, one = s.tau * (s.tau - 1), s.tau / s.T
     apart = (1 - rho) * pairs / (s.T * (s.T - 1)) if s.T > 1 else 0.0
     together = apart + (rho * pairs / (s.T * (h - 1)) if h > 1 else 0.0)
     scale = s.masking.k**2 / (s.v * s.tau**2)
