@@ -260,8 +260,12 @@ def early_key(value: Curve, law: Dynamics, times: Curve) -> Curve:
     """
     dim, scale, e_fold = law.training.attention_dim, law.training.init_scale, law.attention.e_fold
     late = e_fold is None or times[-1] > LINEAR * e_fold
-    rises = not math.isnan(risen(value))
-    refuse((late and rises, "; ".join(law.not_covered) or "the growth of key and query is not known"))
+    refuse(
+        (
+            late and not math.isnan(risen(value)),
+            "; ".join(law.not_covered) or "the growth of key and query is not known",
+        )
+    )
     growing = 0.0 if e_fold is None or late else (law.attention.rank or 0) * (np.cosh(2 * times / e_fold) - 1)
     return np.sqrt(scale**2 * dim * (law.best.vocabulary + growing) * np.ones_like(times))
 

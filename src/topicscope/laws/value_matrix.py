@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -47,8 +47,8 @@ def contributions(run: RunSettings, weights: Mapping[str, np.ndarray]) -> ValueA
     value = np.asarray(weights.get("value", np.eye(len(words))), dtype=float) @ words
     value = value + np.asarray(weights.get("value_bias", 0.0), dtype=float).reshape(-1, 1)
     head = weights.get("head", words.T if model.head == "tied" else np.eye(len(value)))
-    whole = np.asarray(head, dtype=float) @ value
-    return whole + np.asarray(weights.get("prediction_bias", 0.0), dtype=float).reshape(-1, 1)
+    bias = np.asarray(weights.get("prediction_bias", 0.0), dtype=float).reshape(-1, 1)
+    return np.asarray(head, dtype=float) @ value + bias
 
 
 def world_optimum(run: RunSettings) -> ValueOptimum:
@@ -80,9 +80,8 @@ def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, 
     """W(t) after `steps` steps, from the run's own start; InputError says why it does not hold for the run."""
     LAWS["course"].require(run)
     start = run.model.initial(best.vocabulary, run.seed)
-    frozen = {name: part for name, part in weights.items() if name not in start}
     time = run.optimizer.lr * steps * run.objective.scale(best.vocabulary)
-    return best.value_at(time, contributions(run, frozen | start))
+    return best.value_at(time, contributions(run, {**weights, **start}))
 
 
 def needs_matrix(run: RunSettings) -> bool:
@@ -103,7 +102,7 @@ def optimum_bytes(run: RunSettings) -> float:
     return 8.0 * matrices * run.world.topic_model.vocabulary**2
 
 
-def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, Any]:
+def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, object]:
     """Means of a matrix over pairs of different words, by how their topics are related; None where there are none.
 
     Empty where topics are alike, A is too large, or the matrix is not finite. Else:
@@ -122,7 +121,7 @@ def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, Any]:
     topics, prior = run.world.topic_model, run.world.prior
     if topics.words * topics.topics > MOST_ENTRIES or not np.isfinite(matrix).all() or topics_alike(topics, prior):
         return {}
-    relations: dict[str, Any] = {}
+    relations: dict[str, object] = {}
     if topics.topics <= MOST_MAPPED:
         share = topics.word_topics / topics.word_topics.sum(1, keepdims=True)
         rows = topic_pair_means(matrix, share).tolist()

@@ -156,10 +156,8 @@ def optimum_is_enumeration(
     weights: LengthWeights | None = None,
     assumed: Masking | None = None,
 ) -> list[Certificate]:
-    settings, weights = (
-        about(world, masking, length, weighting),
-        weights or length_weights(length, masking.p_mask, weighting),
-    )
+    settings = about(world, masking, length, weighting)
+    weights = weights or length_weights(length, masking.p_mask, weighting)
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
     best = dense_optimum(settings, world.word_topics, world.moments(), assumed or masking, weights)

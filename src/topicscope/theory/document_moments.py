@@ -20,6 +20,9 @@ from jaxtyping import Float
 
 from topicscope.world import Masking
 
+K_FROM = 1e-9  # smallest k = 1 - (1 - p_c) p_m that is divided by
+NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper); choose a smaller p_mask"
+
 Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from topicscope.ground import MOST, InputError, refuse
 from topicscope.theory.clocks import FEWEST_STEPS, adam_clock, embedding_clock, entry_steps, mask_first
-from topicscope.theory.document_moments import length_weights
+from topicscope.theory.document_moments import K_FROM, NO_K, length_weights
 from topicscope.theory.dynamics_result import (
     EMBEDDINGS,
     LOSSES,
@@ -22,7 +22,7 @@ from topicscope.theory.dynamics_result import (
 )
 from topicscope.theory.growth import SHOWS, Growth, escape_rate, gain_by_half_time, third_act_time
 from topicscope.theory.optimum import HasWorld, checked_length, optimum
-from topicscope.theory.setting import K_FROM, NO_K, Setting
+from topicscope.theory.setting import Setting
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, symmetric_optimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
 

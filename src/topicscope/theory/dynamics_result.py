@@ -92,7 +92,7 @@ class ValueStage:
     half_time: float | None
     modes: tuple[Mode, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         modes = [mode.as_dict() | {"rate": 2 * mode.eigenvalue} for mode in self.modes]
         return {"rate": self.rate, "half_time": self.half_time, "modes": modes}
 

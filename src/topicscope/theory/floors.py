@@ -100,7 +100,7 @@ def bayes_loss(
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
     masks, count = documents.masks, len(documents)
     counts, a, e = shown_evidence(topic_model, masking, documents, hide_masked=hide_masked)
-    looked_at = masks.shown if own_word else np.full_like(masks.shown, MASK)
+    looked_at = masks.shown if own_word else MASK
     pair, row = np.unique(masks.document * topic_model.vocabulary + looked_at, return_inverse=True)
     document, shown = np.divmod(pair, topic_model.vocabulary)
     evidence = counts[document, 1:]

@@ -20,6 +20,9 @@ from topicscope.ground import InputError, refuse
 from topicscope.theory.setting import Setting
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
+Values = Any
+"""A number, or an array of numbers."""
+
 SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal
 
@@ -79,7 +82,7 @@ class TopicShares:
     others: Float[np.ndarray, " n"]
     probability: Float[np.ndarray, " n"]
 
-    def mean(self, values: Float[np.ndarray, "... n"]) -> Any:
+    def mean(self, values: Float[np.ndarray, "... n"]) -> Values:
         """Expectation over the law of one topic: a number, or one for each row."""
         expected = values @ self.probability
         return float(expected) if expected.ndim == 0 else expected

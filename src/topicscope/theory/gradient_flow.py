@@ -108,7 +108,7 @@ def crossing(low: float, high: float, slope_low: float, slope_high: float, level
 
 @functools.cache
 def stages(s: int) -> tuple[float, list[tuple[float, float, float, float]]]:
-    """Second-order Runge-Kutta-Chebyshev with damping 2/13: the first gradient's factor; mu, nu, mu~, gamma~ of others."""
+    """Second-order Runge-Kutta-Chebyshev, damping 2/13: the first gradient's factor; mu, nu, mu~, gamma~ of others."""
     w0 = 1 + 2 / (13 * s * s)
     t, dt, ddt = [1.0, w0], [0.0, 1.0], [0.0, 0.0]
     for _ in range(2, s + 1):  # Chebyshev polynomials at w0 and two derivatives

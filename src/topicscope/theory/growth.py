@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import refuse
-from topicscope.theory.forces import TopicShares, contrast_force, topic_shares
+from topicscope.theory.forces import TopicShares, Values, contrast_force, topic_shares
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 NODES = 400  # of the quadratures and of the curve
@@ -29,9 +29,6 @@ STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau furth
 
 Numbers = float | Float[np.ndarray, " m"]
 """One l, or several at once."""
-
-Values = Any
-"""What belongs to one l, or to several: a number or an array."""
 
 
 class ScoreMoments(NamedTuple):

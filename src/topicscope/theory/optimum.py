@@ -18,6 +18,8 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import refuse
 from topicscope.theory.document_moments import (
+    K_FROM,
+    NO_K,
     WEIGHTINGS,
     ZERO_MOMENT,
     Length,
@@ -31,7 +33,6 @@ from topicscope.theory.document_moments import (
     whole_solution,
     with_mask,
 )
-from topicscope.theory.setting import K_FROM, NO_K
 from topicscope.theory.value_optimum import (
     Entries,
     Mode,
@@ -88,16 +89,14 @@ def dense_modes(
     plane = np.zeros((len(topics), 2))
     plane[0, 0], plane[:, 1] = 1, topics @ mean
     spaces, sizes, _ = np.linalg.svd(np.hstack([plane, topics]), full_matrices=False)
-    whole = spaces[:, sizes > ZERO_ROOT * sizes.max()]
-    in_plane = (np.linalg.qr(plane)[0].T @ directions) ** 2
-    in_topics = ((whole.T @ directions) ** 2).sum(0)
+    in_topics = ((spaces[:, sizes > ZERO_ROOT * sizes.max()].T @ directions) ** 2).sum(0)
+    in_plane = ((np.linalg.qr(plane)[0].T @ directions) ** 2).sum(0)
+    kinds = np.where(in_topics < 0.5, "within-topic", np.where(in_plane < 0.5, "topic contrasts", "mean")).tolist()
+    apart = rates[1:] <= rates[:-1] * (1 - EQUAL) - errors[:-1] - errors[1:]
+    rate_groups = np.append(0, np.cumsum(apart)).tolist()
     size = np.linalg.norm(value @ directions, axis=0)
     groups: dict[tuple[str, int], list[int]] = {}
-    group = 0
-    for i in range(len(rates)):
-        if i and rates[i] <= rates[i - 1] * (1 - EQUAL) - errors[i - 1] - errors[i]:
-            group += 1
-        kind = "within-topic" if in_topics[i] < 0.5 else "topic contrasts" if in_plane[:, i].sum() < 0.5 else "mean"
+    for i, (kind, group) in enumerate(zip(kinds, rate_groups, strict=True)):
         groups.setdefault((kind, 0 if kind == "within-topic" else group), []).append(i)
     modes = ordered(
         Mode(kind, len(rows), float(rates[rows[0]]), float(rates[rows[-1]]), float(np.linalg.norm(size[rows])))

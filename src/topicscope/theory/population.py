@@ -163,10 +163,9 @@ class Population:
         uniform, topics, block = topic_model.uniform, topic_model.topics, topic_model.block_size
         refuse((not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words"))
         each = 1 if alike else block  # kinds per topic
-        documents = flow_documents(prior, topics, block, masking)
-        world = SmallWorld(np.kron(np.eye(topics), np.full((each, 1), 1 / each)), *documents)
-        sizes = np.array([1.0, *[block / each] * (topics * each)])
-        return replace(cls.of_world(world, masking, objective), sizes=sizes)
+        kinds, sizes = np.kron(np.eye(topics), np.full((each, 1), 1 / each)), [1.0, *[block / each] * (topics * each)]
+        world = SmallWorld(kinds, *flow_documents(prior, topics, block, masking))
+        return replace(cls.of_world(world, masking, objective), sizes=np.array(sizes))
 
     @cached_property
     def root(self) -> Float[np.ndarray, " V"] | None:
@@ -375,8 +374,8 @@ def enumerated_loss(
     attention[topic[:, None] == topic] = alpha
     attention.fill_diagonal_(beta)
     prior = Fixed(topics_per_document=setting.tau, length="infinite")
-    population = Population.of(setting.topic_model, prior, setting.masking)
-    return population.loss_of_tables(matrix if bias is None else matrix + bias[:, None], attention.log())
+    votes = matrix if bias is None else matrix + bias[:, None]
+    return Population.of(setting.topic_model, prior, setting.masking).loss_of_tables(votes, attention.log())
 
 
 def flow_documents(
@@ -395,9 +394,8 @@ def flow_documents(
         return support
     drawn = prior.sample_proportions(topics, DRAWN, generator(0, Stream.FLOW_DOCUMENTS))
     weights = matching_weights(drawn, prior, words_per_topic, masking)
-    drawn, weights = drawn[weights > 0], weights[weights > 0]
-    turned = np.concatenate([np.roll(drawn, turn, axis=1) for turn in range(topics)])
-    return turned, np.tile(weights / topics, topics)
+    turns = [np.roll(drawn[weights > 0], turn, axis=1) for turn in range(topics)]
+    return np.concatenate(turns), np.tile(weights[weights > 0] / topics, topics)
 
 
 def matching_weights(

@@ -126,8 +126,11 @@ class AttentionTheorem(Theorem):
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
-        ratio = alpha / beta if beta else math.inf
-        values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
+        values = {
+            "gamma": self.setting.gamma(alpha, beta),
+            "beta": beta,
+            "alpha_over_beta": alpha / beta if beta else math.inf,
+        }
         return all(low < values[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod

@@ -38,8 +38,10 @@ class Theorem5(AttentionTheorem):
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
-        beta = (self.lambda3 * self.setting.tau, self.lambda4 * self.setting.T)
-        return {"beta": beta, "alpha_over_beta": (-math.inf, self.lambda5)}
+        return {
+            "beta": (self.lambda3 * self.setting.tau, self.lambda4 * self.setting.T),
+            "alpha_over_beta": (-math.inf, self.lambda5),
+        }
 
     @property
     def sentence(self) -> str:
