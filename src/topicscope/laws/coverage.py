@@ -200,8 +200,15 @@ class Row(ABC):
         """The codes of what it refuses."""
 
     def as_dict(self) -> dict[str, str | list[str]]:
-        about = {"law": self.name, "predicts": self.predicts, "status": self.status, "error": self.error}
-        return {**about, "covers": self.covers, "codes": self.codes, "derived": self.derived}
+        return {
+            "law": self.name,
+            "predicts": self.predicts,
+            "status": self.status,
+            "error": self.error,
+            "covers": self.covers,
+            "codes": self.codes,
+            "derived": self.derived,
+        }
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ times the curvature passes 2, SGD leaves the flow, and descent at the run's own 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -150,11 +150,11 @@ class FlowStart:
         """Squared norms of the matrices inside the population's coordinates."""
         return {name: float(np.vdot(weights[name], weights[name])) for name in ("value", "key", "query")}
 
-    def norms(self, along: Iterable[dict[str, float]]) -> Curves:
+    def norms(self, along: Sequence[dict[str, float]]) -> Curves:
         """Norms of the whole matrices: what the start has outside of the population's coordinates stays."""
-        inside, whole, curves = self.squares(self.weights), self.squares(self.whole), [*along]
+        inside, whole = self.squares(self.weights), self.squares(self.whole)
         return {
-            f"norm_{name}": np.sqrt(np.array([squares[name] for squares in curves]) + (whole[name] - square))
+            f"norm_{name}": np.sqrt(np.array([squares[name] for squares in along]) + (whole[name] - square))
             for name, square in inside.items()
         }
 
@@ -202,14 +202,12 @@ class SharedFlow:
                 at = rate * np.arange(steps + 1.0)
                 norms = {name: np.interp(at, flow.times, norm) for name, norm in flow.norms.items()}
                 return classified(norms, REDUCED if starts_even(run) else WORDS)
-        found = [
-            (loss, self.start.squares(weights))
-            for loss, weights in descent(self.start.world, self.start.weights, rate, steps)
-        ]
+        descended = descent(self.start.world, self.start.weights, rate, steps)
+        found = [(loss, self.start.squares(weights)) for loss, weights in descended]
         if len(found) <= steps:
             return PredictedPhase("diverged", DESCENT)
-        losses = np.array([loss for loss, _ in found])
-        return classified(self.start.norms(squares for _, squares in found), DESCENT, losses)
+        norms = self.start.norms([squares for _, squares in found])
+        return classified(norms, DESCENT, np.array([loss for loss, _ in found]))
 
 
 def classified(norms: Curves, law: str, losses: Curve = FALLING) -> PredictedPhase:

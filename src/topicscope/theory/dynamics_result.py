@@ -68,8 +68,9 @@ class Training:
     @property
     def of_adam(self) -> dict[str, Any]:
         """What Adam's clocks need beside the rate and the noise of batches."""
-        names = ("attention_dim", "init_scale", "eps", "loss_scale", "output_bias")
-        return {name: getattr(self, name) for name in names}
+        return {
+            name: getattr(self, name) for name in ("attention_dim", "init_scale", "eps", "loss_scale", "output_bias")
+        }
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,8 @@ def beta_quadrature(a: float, b: float) -> tuple[Float[np.ndarray, " n"], Float[
 
 
 def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
-    squares = (thetas**2).sum(1)[:, None] - thetas**2
-    each = np.repeat(probability / thetas.shape[1], thetas.shape[1])
-    return TopicShares(thetas.shape[1], thetas.ravel(), squares.ravel(), each)
+    topics, others = thetas.shape[1], (thetas**2).sum(1)[:, None] - thetas**2
+    return TopicShares(topics, thetas.ravel(), others.ravel(), np.repeat(probability / topics, topics))
 
 
 def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:

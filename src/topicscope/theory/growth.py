@@ -150,9 +150,8 @@ class Growth:
 
     def force(self, ell: Numbers) -> Values:
         """g(l): at the best W_V the slope of the loss is that of A and B alone."""
-        moments = self.moments(ell)
-        a = moments.best
-        return (2 * a * moments.joint_slope - a**2 * moments.square_slope) / (self.topics - 1)
+        at = self.moments(ell)
+        return (2 * at.best * at.joint_slope - at.best**2 * at.square_slope) / (self.topics - 1)
 
     def loss(self, ell: float) -> float:
         moments = self.moments(ell)
@@ -292,8 +291,7 @@ def coupling(growth: Growth, attention_dim: int, ell: Numbers) -> Coupling:
     at_mask = growth.masking.p_mask * growth.masking.p_mask_word / z
     force = 2 * best / (topics**2 * v**2) * mean(at_mask * (joint / z - a * (random + correct) * square))
     w2 = np.asarray(ell) / math.sqrt(attention_dim)
-    bend = w2 * (force + growth.force(ell) * (1 - 2 / topics)) / (2 * v)
-    return Coupling(bend, np.sqrt(w2) * b)
+    return Coupling(bend=w2 * (force + growth.force(ell) * (1 - 2 / topics)) / (2 * v), pull=np.sqrt(w2) * b)
 
 
 def gain_by_half_time(growth: Growth, attention_dim: int) -> float:

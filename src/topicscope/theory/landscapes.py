@@ -131,8 +131,8 @@ def second_stage(
     except InputError:
         if setting.v == 1:  # above that v may be too small for lambda4, but the loss is defined
             raise
-    uniform = float(attention_loss(setting, value_matrix, 1.0, 1.0, convention, cap=capped))
-    return SecondStage(setting, value_matrix, convention, capped, optimum, uniform, bounds)
+    uniform = attention_loss(setting, value_matrix, 1.0, 1.0, convention, cap=capped)
+    return SecondStage(setting, value_matrix, convention, capped, optimum, float(uniform), bounds)
 
 
 GRID, TABLE = "landscape.npz", "landscape.csv"

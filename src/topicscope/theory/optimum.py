@@ -487,9 +487,8 @@ def topics_alike(topic_model: TopicModel, prior: HasMoments) -> bool:
     if not topic_model.uniform:
         return False
     weights = prior.alpha if isinstance(prior, Dirichlet) else prior.weights if isinstance(prior, Fixed) else [0, 1]
-    if weights is None or np.ptp(weights) == 0:
-        return True
-    return topics <= MOST_TOPICS and exchangeable(prior.moments(topics)) is not None
+    equal = weights is None or np.ptp(weights) == 0
+    return equal or (topics <= MOST_TOPICS and exchangeable(prior.moments(topics)) is not None)
 
 
 def exchangeable(moments: Moments) -> float | None:

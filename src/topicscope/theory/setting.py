@@ -128,8 +128,11 @@ class Setting:
     @property
     def constants(self) -> Constants:
         m = self.masking
-        c1 = m.p_random / (m.p_mask_word * m.k * self.topic_model.words)
-        return Constants(c1, 1 / (m.p_mask_word * m.p_mask) - 1, 1 / m.k)
+        return Constants(
+            c1=m.p_random / (m.p_mask_word * m.k * self.topic_model.words),
+            c2=1 / (m.p_mask_word * m.p_mask) - 1,
+            c3=1 / m.k,
+        )
 
     @property
     def T(self) -> int:  # noqa: N802  (the paper's letter)
