@@ -123,8 +123,7 @@ def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, object]:
         return {}
     relations: dict[str, object] = {}
     if topics.topics <= MOST_MAPPED:
-        share = topics.word_topics / topics.word_topics.sum(1, keepdims=True)
-        rows = topic_pair_means(matrix, share).tolist()
+        rows = topic_pair_means(matrix, topics.word_topics / topics.word_topics.sum(1, keepdims=True)).tolist()
         relations["topics"] = [[None if math.isnan(mean) else mean for mean in row] for row in rows]
     if not topics.disjoint:
         means = shared_topic_means(matrix, topics.word_topics > 0)

@@ -309,27 +309,22 @@ def limit_is_approached(
 
 def world_claims() -> Iterator[list[Certificate]]:
     rng = np.random.default_rng(17)
-    for length in (1, 2, 3, 4):
-        for masking in MASKINGS:
-            for weighting in WEIGHTINGS:
-                yield optimum_is_enumeration(random_world(rng), masking, length, weighting)
+    for length, masking, weighting in itertools.product((1, 2, 3, 4), MASKINGS, WEIGHTINGS):
+        yield optimum_is_enumeration(random_world(rng), masking, length, weighting)
     for masking in MASKINGS:
         for topics, words, laws in ((2, 4, 3), (3, 6, 5), (4, 5, 3)):  # the last law of theta has too few values
             world = random_world(rng, words, topics, laws)
             yield closed_form_is_pseudo_inverse(world, masking)
-            yield [flow_is_exponential(world, masking, "infinite")]
-            yield [limit_is_approached(world, masking, weighting) for weighting in WEIGHTINGS]
+            limits = [limit_is_approached(world, masking, weighting) for weighting in WEIGHTINGS]
+            yield [flow_is_exponential(world, masking, "infinite"), *limits]
         yield [flow_is_exponential(random_world(rng), masking, 3)]
-    for t, v, tau in ((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 5)):
-        for m in MASKINGS:
-            s = Setting(TopicModel(t, v), tau, m)
-            yield [rates_are_eigenvalues(s), symmetry_is_matrix(s, "infinite", "run")]
-            yield [symmetry_is_matrix(s, n, weighting) for n in (1, 7, (20, 30)) for weighting in WEIGHTINGS]
-    for length in (2, 3):
-        for weighting in WEIGHTINGS:
-            yield [diagonal_excess(Setting.of(2, 2, 1), length, weighting)]
-    for g, h, v, tau, rho in ((3, 3, 4, 2, 0.5), (2, 4, 3, 3, 0.8), (4, 2, 2, 2, 0.3)):
-        yield [groups_are_eigenvalues(Setting.of(g * h, v, tau), g, rho)]
+    for (t, v, tau), masking in itertools.product(((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 5)), MASKINGS):
+        s = Setting(TopicModel(t, v), tau, masking)
+        yield [rates_are_eigenvalues(s), symmetry_is_matrix(s, "infinite", "run")]
+        yield [symmetry_is_matrix(s, n, weighting) for n in (1, 7, (20, 30)) for weighting in WEIGHTINGS]
+    yield [diagonal_excess(Setting.of(2, 2, 1), length, weighting) for length in (2, 3) for weighting in WEIGHTINGS]
+    groups = ((3, 3, 4, 2, 0.5), (2, 4, 3, 3, 0.8), (4, 2, 2, 2, 0.3))
+    yield [groups_are_eigenvalues(Setting.of(g * h, v, tau), g, rho) for g, h, v, tau, rho in groups]
 
 
 FORCE = 1e-9  # tolerance, as a share of sigma
@@ -448,7 +443,5 @@ def dynamics_claims() -> Iterator[list[Certificate]]:
             yield [force_is_contrasts(s), mask_query_is_first(s)]
             if topics < 10:  # least squares over every document
                 yield [force_falls_as_stated(s, ell) for ell in (0.5, 4.0)]
-        for some in (rows, rows[:1], rows[1:]):
-            yield [force_of_any_prior(every_order(some), 3, masking)]
-        for alpha in (0.1, 1.0, 5.0):
-            yield [force_of_dirichlet(alpha, Setting(TopicModel(10, 10), 1, masking))]
+        yield [force_of_any_prior(every_order(some), 3, masking) for some in (rows, rows[:1], rows[1:])]
+        yield [force_of_dirichlet(alpha, Setting(TopicModel(10, 10), 1, masking)) for alpha in (0.1, 1.0, 5.0)]

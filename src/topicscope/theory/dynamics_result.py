@@ -177,6 +177,10 @@ MEANINGS = {
 """By stage and quantity. Time is learning rate x steps."""
 
 
+def number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
 @dataclass(frozen=True, repr=False)
 class Dynamics(Result):
     """What `dynamics` predicts.
@@ -234,13 +238,13 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        """The numbers of each stage, with their meanings; those of steps are left out under gradient flow."""
-        stages = {"value": self.value, "attention": self.attention, "steps": self.steps}
-        named = ((*place, meaning, stages[place[0]]) for place, meaning in MEANINGS.items())
-        rows = ((stage, name, getattr(part, name), meaning) for stage, name, meaning, part in named if part is not None)
+        """The numbers of each stage, with their meanings; gradient flow has no steps."""
+        steps = {} if self.steps is None else vars(self.steps)
+        stages = {"value": vars(self.value), "attention": vars(self.attention), "steps": steps}
         return [
-            {"stage": stage, "quantity": name, "value": None if value is None else float(value), "meaning": meaning}
-            for stage, name, value, meaning in rows
+            {"stage": stage, "quantity": name, "value": number(stages[stage][name]), "meaning": meaning}
+            for (stage, name), meaning in MEANINGS.items()
+            if name in stages[stage]
         ]
 
     def table(self) -> pyarrow.Table:

@@ -308,10 +308,9 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
         >>> bool(abs(difference).max() < 1e-15)
         True
     """
-    total, eye = np.zeros_like(value), np.eye(len(value))
-    for x, p, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
-        total += probability * x[:, None] * ((eye - x) @ value.T @ (eye - p).T) * p
-    return 2 * masking.p_correct * total
+    eye, documents = np.eye(len(value)), zip(*world.infinite(masking), world.probabilities, strict=True)
+    forces = (chance * x[:, None] * ((eye - x) @ value.T @ (eye - p).T) * p for x, p, chance in documents)
+    return 2 * masking.p_correct * np.asarray(sum(forces))
 
 
 def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
