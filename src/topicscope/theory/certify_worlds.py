@@ -103,12 +103,11 @@ def every_masked_document(
     text_probability = world.probabilities @ (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)
     eye, rows = np.eye(words + 1), []
     for chosen in itertools.product((False, True), repeat=length):
-        drawn, masks = np.flatnonzero(chosen), [np.flatnonzero(chosen)]
+        drawn = np.flatnonzero(chosen)
+        if not len(drawn) and weighting != "run":
+            continue
+        masks = [drawn] if len(drawn) else [np.array([position]) for position in range(length)]  # `draw` picks one
         probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
-        if not len(drawn):
-            if weighting != "run":
-                continue
-            masks = [np.array([position]) for position in range(length)]  # `Masking.draw` picks one
         for masked in masks:
             share = probability / len(masks) * (len(masked) if weighting == "positions" else 1)
             for shown in itertools.product(range(words + 1), repeat=len(masked)):
@@ -214,10 +213,8 @@ def flow_is_exponential(
     """W(t) from a random W0, against the matrix exponential of dW/dt = -2 (W G - H)."""
     from scipy.linalg import expm
 
-    if isinstance(length, str):
-        (x, y), weight = world.infinite(masking), world.probabilities
-    else:
-        x, y, weight = every_masked_document(world, masking, length, "run")
+    every = (*world.infinite(masking), world.probabilities)
+    x, y, weight = every if isinstance(length, str) else every_masked_document(world, masking, length, "run")
     g, h = (x * weight[:, None]).T @ x, (y * weight[:, None]).T @ x
     size = len(g)
     start, zero = np.random.default_rng(0).standard_normal((size, size)), np.zeros((size, size))
@@ -291,10 +288,9 @@ def limit_is_approached(
     world: SmallWorld, masking: Masking, weighting: Weighting = "run", limit: ValueArray | None = None
 ) -> Certificate:
     moments = world.moments()
-    if limit is None:
-        limit = limit_of_length(world.word_topics, moments.mean, moments.second, masking)
+    stated = limit_of_length(world.word_topics, moments.mean, moments.second, masking) if limit is None else limit
     distance = [
-        relative(optimum(world.word_topics, moments, masking, length=n, weighting=weighting).matrix(), limit)
+        relative(optimum(world.word_topics, moments, masking, length=n, weighting=weighting).matrix(), stated)
         for n in (10**6, 10**7)
     ]
     exponent = math.log10(distance[0] / distance[1])

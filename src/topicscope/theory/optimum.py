@@ -343,10 +343,9 @@ def dense_optimum(
         moments = document_moments(word_topics, mean, second, masking, weights)
         value, directions, rates = solve_moments(moments)
         loss = 1 - float((value * moments.joint).sum())
-    error = None
-    if len(law.parts) > 1:
-        error = numerical_error(value, law.parts, endless if settings.infinite else finite)
-        notes = (*notes, error.sentence)
+    solve = endless if settings.infinite else finite
+    error = numerical_error(value, law.parts, solve) if len(law.parts) > 1 else None
+    notes = notes if error is None else (*notes, error.sentence)
     modes = dense_modes(value, directions, rates, rate_errors(directions, topics, law, masking, weights), topics, mean)
     return DenseOptimum(
         settings, loss, modes, notes, value, directions, rates, word_topics, mean, second, masking, topic, error
@@ -487,7 +486,7 @@ def topics_alike(topic_model: TopicModel, prior: HasMoments) -> bool:
     if not topic_model.uniform:
         return False
     weights = prior.alpha if isinstance(prior, Dirichlet) else prior.weights if isinstance(prior, Fixed) else [0, 1]
-    equal = weights is None or np.ptp(weights) == 0
+    equal = weights is None or bool(np.ptp(weights) == 0)
     return equal or (topics <= MOST_TOPICS and exchangeable(prior.moments(topics)) is not None)
 
 
