@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ TOY = Law(
     error="rounding",
     derived="optimum.md#the-formula",
 )
-SQUARED = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd", "lr": 0.5}}
+SQUARED: dict[str, Any] = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd", "lr": 0.5}}
 
 
 def test_a_row_is_listed_covers_and_refuses(
@@ -36,7 +37,7 @@ def test_a_row_is_listed_covers_and_refuses(
     law, covered = LAWS["toy"], RunConfig.of(SQUARED)
     law.require(covered)
     assert law.refusal(covered) is None
-    refused = {
+    refused: dict[str, dict[str, Any]] = {
         "cross-entropy": {"objective": {"loss": "cross-entropy"}},
         "momentum": {"optimizer": {"name": "sgd", "lr": 0.5, "momentum": 0.9}},
         "optimizer": {"optimizer": {"name": "adam"}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -102,7 +102,7 @@ def optimum_bytes(run: RunSettings) -> float:
     return 8.0 * matrices * run.world.topic_model.vocabulary**2
 
 
-def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, object]:
+def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, Any]:
     """Means of a matrix over pairs of different words, by how their topics are related; None where there are none.
 
     Empty where topics are alike, A is too large, or the matrix is not finite. Else:
@@ -121,7 +121,7 @@ def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, object]:
     topics, prior = run.world.topic_model, run.world.prior
     if topics.words * topics.topics > MOST_ENTRIES or not np.isfinite(matrix).all() or topics_alike(topics, prior):
         return {}
-    relations: dict[str, object] = {}
+    relations: dict[str, Any] = {}
     if topics.topics <= MOST_MAPPED:
         rows = topic_pair_means(matrix, topics.word_topics / topics.word_topics.sum(1, keepdims=True)).tolist()
         relations["topics"] = [[None if math.isnan(mean) else mean for mean in row] for row in rows]
