@@ -10,8 +10,18 @@ import pytest
 from topicscope import RunConfig, train
 from topicscope.ground import merged
 from topicscope.laws import predicted_phase, predicted_phases
-from topicscope.laws.flows import FlowStart, flow_course
-from topicscope.laws.phases import CLOSED, DESCENT, REDUCED, UNSTABLE, WORDS, adam_norms, closed_norms, law_of
+from topicscope.laws.phases import (
+    CLOSED,
+    DESCENT,
+    REDUCED,
+    UNSTABLE,
+    WORDS,
+    FlowStart,
+    adam_norms,
+    flow_course,
+    law_of,
+    sgd_norms,
+)
 from topicscope.measure import NOT_COVERED, risen
 from topicscope.theory import adam_clock
 
@@ -101,10 +111,10 @@ def test_adam_s_curves_are_half_way_at_its_clock() -> None:
     clock = adam_clock(
         found.growth, (found.value.rate or 0) / 2, attention_dim=13, init_scale=1e-5, lr=1e-3, eps=1e-6, batch_noise=0.5
     )
-    norms = adam_norms(config, found, 0.5)
-    assert risen(norms["norm_value"]) == pytest.approx(clock.value, abs=1)
-    assert risen(norms["norm_key"]) == pytest.approx(clock.attention, rel=0.01)
-    assert norms["norm_key"][-1] == pytest.approx(found.attention.plateau_norm, rel=1e-3)
+    value, key = adam_norms(config, found, 0.5)
+    assert risen(value) == pytest.approx(clock.value, abs=1)
+    assert risen(key) == pytest.approx(clock.attention, rel=0.01)
+    assert key[-1] == pytest.approx(found.attention.plateau_norm, rel=1e-3)
     assert predicted_phase(config, batch_noise=0.5).phase == "staggered"
 
 
@@ -123,9 +133,9 @@ def test_key_grows_at_one_rate_at_first_where_its_half_time_is_not_known() -> No
     config = small(model={"init_scale": 0.05}, steps=100)
     found = law_of(config)
     assert found.attention.half_time is None
-    norms = closed_norms(config, found, 1.0)
+    _, key = sgd_norms(config, found)
     known = law_of(small(model={"init_scale": 0.03})).norms(np.arange(101) * 8.0)
-    assert norms["norm_key"] == pytest.approx(known["key"] * 5 / 3, rel=2e-3)
+    assert key == pytest.approx(known["key"] * 5 / 3, rel=2e-3)
     late = predicted_phase(small(model={"init_scale": 0.05}, steps=1000))
     assert late.phase is None
     assert "larger starts mix the stages" in late.why

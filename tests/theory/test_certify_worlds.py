@@ -19,7 +19,6 @@ from topicscope.theory import (
     theorem2,
 )
 from topicscope.theory.certify_worlds import Certificate, random_world
-from topicscope.theory.dense_optimum import shown_by
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     LengthWeights,
@@ -30,6 +29,7 @@ from topicscope.theory.document_moments import (
     with_mask,
 )
 from topicscope.theory.forces import dirichlet_shares, fixed_shares, grouped_subsets, listed_shares, subset_world
+from topicscope.theory.optimum import shown_by
 from topicscope.world import Masking
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)

@@ -45,11 +45,11 @@ def distance(one: Parts, other: Parts) -> float:
 @pytest.mark.parametrize("count", [2, 5, 17, 60])
 def test_a_step_has_order_two_and_is_stable(count: int) -> None:
     """On u' = -z u the step is a polynomial in z: 1 - z + z^2/2 near 0, and below 1 up to .65 (s^2 - 1)."""
-    c = stages(count)
+    first, others = stages(count)
 
     def grown(z: float) -> float:
-        before, now = 1.0, 1 - c.first * z
-        for mu, nu, mu_step, gamma_step in zip(c.mu, c.nu, c.mu_step, c.gamma_step, strict=True):
+        before, now = 1.0, 1 - first * z
+        for mu, nu, mu_step, gamma_step in others:
             before, now = now, (1 - mu - nu) + mu * now + nu * before - z * (mu_step * now + gamma_step)
         return now
 

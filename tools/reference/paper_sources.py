@@ -133,7 +133,7 @@ SOURCES: dict[str, Source] = {
     "topic-order": Source(
         "topics of unequal weight",
         "order of E[theta_t^2], half-times of W(t)",
-        ("theory/dense_optimum.py",),
+        ("theory/optimum.py",),
         "worlds.md",
     ),
     "stage-law": Source(

@@ -200,8 +200,15 @@ class Row(ABC):
         """The codes of what it refuses."""
 
     def as_dict(self) -> dict[str, str | list[str]]:
-        about = {"law": self.name, "predicts": self.predicts, "status": self.status, "error": self.error}
-        return {**about, "covers": self.covers, "codes": self.codes, "derived": self.derived}
+        return {
+            "law": self.name,
+            "predicts": self.predicts,
+            "status": self.status,
+            "error": self.error,
+            "covers": self.covers,
+            "codes": self.codes,
+            "derived": self.derived,
+        }
 
 
 @dataclass(frozen=True)
@@ -229,23 +236,21 @@ class Law(Row):
 
     def refusals(self, run: RunSettings) -> Iterator[Refusal]:
         """All reasons why the law does not cover a run. The architecture is first: others have other settings."""
-        unlisted = {code: reason for code, reason in UNLISTED.items() if code not in self.reasons}
-        reasons: dict[str, Reason] = {**unlisted, **self.reasons}
-        for code, reason in reasons.items():
+        for code in [*(code for code in UNLISTED if code not in self.reasons), *self.reasons]:
             if self.refuses(code, run):
+                reason = self.reasons.get(code) or UNLISTED[code]
                 yield Refusal(code, reason if isinstance(reason, str) else reason(run))
                 if code == "architecture":
                     return
 
     def refuses(self, code: str, run: RunSettings) -> bool:
         """Whether a run breaks one condition."""
-        if code == "architecture":
-            return not isinstance(run.model, ModelConfig)
-        if code == "prior":
-            return self.priors is not None and kind_of(run) not in self.priors
-        if code == "optimizer":
-            return self.optimizers is not None and run.optimizer.name not in self.optimizers
-        return CONDITIONS[code].broken(run)
+        unlisted = {
+            "architecture": not isinstance(run.model, ModelConfig),
+            "prior": self.priors is not None and kind_of(run) not in self.priors,
+            "optimizer": self.optimizers is not None and run.optimizer.name not in self.optimizers,
+        }
+        return unlisted[code] if code in unlisted else CONDITIONS[code].broken(run)
 
     def refusal(self, run: RunSettings) -> Refusal | None:
         """The first reason why the law does not cover a run; None where it does."""

@@ -52,25 +52,21 @@ def predicted_norms(run: RunSettings) -> PredictedNorms:
     """
     LAWS["norms"].require(run)
     vocabulary = run.world.topic_model.vocabulary
-    scale, rate = run.objective.scale(vocabulary), run.optimizer.lr
-    width, start_scale = run.model.attention_width(vocabulary), run.model.start_scale(vocabulary)
-    stages = dynamics(
-        run.world, attention_dim=width, init_scale=start_scale, loss_scale=scale, optimizer="sgd", lr=rate
-    )
-    rate *= scale
-    start = run.model.initial(vocabulary, run.seed)
+    dim, scale, lr = run.model.attention_width(vocabulary), run.objective.scale(vocabulary), run.optimizer.lr
+    start_scale, rate = run.model.start_scale(vocabulary), lr * scale
+    stages = dynamics(run.world, attention_dim=dim, init_scale=start_scale, loss_scale=scale, optimizer="sgd", lr=lr)
+    start, growth = run.model.initial(vocabulary, run.seed), stages.growth
     ends = (1, run.total_steps, POINTS)
     steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
     times, factor = rate * steps, np.zeros_like(steps)
     norms: dict[str, Curve] = {}
     half_way = value_half_way(stages, start["value"], rate)
-    if stages.growth is not None and {"key", "query"} <= set(start) and stages.attention.half_time is not None:
-        growth, dim = stages.growth, stages.training.attention_dim
+    if growth is not None and {"key", "query"} <= set(start) and stages.attention.half_time is not None:
         first = growth.realised_start(start["key"], start["query"])
         course = growth.course(times, dim, first)
         norms = attention_norms(growth, start["key"], start["query"], course, times)
         half_way |= dict.fromkeys(("key", "query"), growth.half_time(dim, first) / rate)
-        factor = np.array([best_factor(growth, ell) - best_factor(growth, 0.0) for ell in course])
+        factor = np.array([growth.moments(ell).best - growth.moments(0.0).best for ell in course])
     return PredictedNorms(steps, {"value": value_norms(stages, start["value"], factor, times)} | norms, half_way)
 
 
@@ -79,9 +75,8 @@ def value_half_way(stages: Dynamics, start: Float[np.ndarray, "V V"], rate: floa
 
     Earlier than half of the topic contrasts (`value.half_time`): the mean is learnt first.
     """
-    rates = [
-        mode.eigenvalue for mode in stages.best.modes if mode.eigenvalue > SLOWEST * stages.best.modes[0].eigenvalue
-    ]
+    modes = stages.best.modes
+    rates = [mode.eigenvalue for mode in modes if mode.eigenvalue > SLOWEST * modes[0].eigenvalue]
     times = np.concatenate([[0.0], np.geomspace(1e-3 / max(rates), 20 / min(rates), HALF_POINTS)])
     norm = value_norms(stages, start, np.zeros_like(times), times)
     half = (norm[0] + norm[-1]) / 2
@@ -91,18 +86,10 @@ def value_half_way(stages: Dynamics, start: Float[np.ndarray, "V V"], rate: floa
     return {"value": float(np.interp(half, norm[after - 1 : after + 1], times[after - 1 : after + 1]) / rate)}
 
 
-def best_factor(growth: Growth, ell: float) -> float:
-    """a of W_V = a Pi + u 1' at L = l Pi."""
-    moments = growth.moments(ell)
-    return moments.joint / moments.square
-
-
 def value_norms(stages: Dynamics, start: Float[np.ndarray, "V V"], factor: Curve, times: Curve) -> Curve:
     """|W(t)|, with `factor` more of topic contrasts once attention has grown."""
-    best = stages.best
-    if not factor.any():
-        return np.array([np.linalg.norm(best.value_at(time, start)) for time in times])
-    pi = topic_contrasts(best.settings.topics, best.settings.words // best.settings.topics)
+    best, topics = stages.best, stages.best.settings.topics
+    pi = topic_contrasts(topics, best.settings.words // topics) if factor.any() else 0.0
     grown = zip(times, factor, strict=True)
     return np.array([np.linalg.norm(best.value_at(time, start) + more * pi) for time, more in grown])
 

@@ -1,41 +1,50 @@
 """The phase that theory predicts for a run: its norms by the laws of learning, classified as measured ones are.
 
 In closed form for the squared loss and one-hot words: W(t) and the growth of attention (R1, R3), Adam's clocks (R4).
-Runs with cross entropy or a trained embedding follow a flow (flows.py).
-
 Documents of LONG words and more count as infinite for key and query, and with a trained embedding or cross entropy for
 everything; W_V on one-hot words has the optimum of its own length (R5).
+
+Runs with cross entropy or a trained embedding follow the flow of topics from their own start. From a start above
+LARGEST_START attention is not even and the words of a topic are not alike, so all words are followed. Where the rate
+times the curvature passes 2, SGD leaves the flow, and descent at the run's own rate says what follows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from topicscope.ground import InputError, Progress, refuse, silent
 from topicscope.laws.coverage import LAWS, RunSettings, by_flow, starts_even
-from topicscope.laws.flows import (
-    Curve,
-    Curves,
-    FlowCourse,
-    FlowStart,
-    descent_course,
-    flow_course,
-    time_of,
-    time_per_step,
-)
 from topicscope.measure import NOT_COVERED, Course, Phase, course, risen
-from topicscope.theory import FEWEST_STEPS, Dynamics, adam_clock, dynamics, optimum
+from topicscope.theory import (
+    FEWEST_STEPS,
+    Dynamics,
+    NamedWeights,
+    Population,
+    adam_clock,
+    curvature,
+    descent,
+    dynamics,
+    gradient_flow,
+    optimum,
+)
 
 ENTRIES = 400  # points of Adam's curve
 LINEAR = 0.5  # e-folds up to which key and query grow at one rate, whatever follows
+FLOW_TOLERANCE = 1e-3
+CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
 
 CLOSED, REDUCED, WORDS, DESCENT = "closed form", "flow of topics", "flow of all words", "descent at the run's own rate"
 UNSTABLE = "the rate is not stable at the start"
 FALLING = np.array([1.0, 0.0])  # losses of a run that does not diverge
+
+Curve = Float[np.ndarray, " S"]
+Curves = dict[str, Curve]
 
 
 @dataclass(frozen=True)
@@ -54,9 +63,13 @@ class PredictedPhase:
     def as_dict(self) -> dict[str, float | str | None]:
         """Columns of a table, each with 'predicted_' before its name."""
         known = {} if self.course is None else self.course.as_dict()
-        separations = {f"predicted_{name}": known.get(name) for name in ("separation", "start_separation")}
-        rise = {"predicted_rise": self.rise}
-        return {"predicted_phase": self.phase or NOT_COVERED, "predicted_by": self.why, **separations, **rise}
+        return {
+            "predicted_phase": self.phase or NOT_COVERED,
+            "predicted_by": self.why,
+            "predicted_separation": known.get("separation"),
+            "predicted_start_separation": known.get("start_separation"),
+            "predicted_rise": self.rise,
+        }
 
 
 def predicted_phase(run: RunSettings, *, batch_noise: float = 1.0) -> PredictedPhase:
@@ -83,8 +96,9 @@ def predicted_phases(
 
     def prediction(run: RunSettings) -> PredictedPhase:
         law.require(run)
-        key = shared(run)
-        if (starts_even(run) or not by_flow(run)) and unstable(run):
+        key, sgd = shared(run), run.optimizer.name == "sgd"
+        even = starts_even(run) or not by_flow(run)  # attention is, at the start
+        if sgd and even and time_per_step(run) * even_curvature(run) >= 2:
             return PredictedPhase("diverged", UNSTABLE)
         if by_flow(run):
             if key not in flows:
@@ -92,7 +106,8 @@ def predicted_phases(
                 flows[key] = SharedFlow.of(alike)
             return flows[key].phase(run)
         laws[key] = laws.get(key) or law_of(run)
-        return classified(closed_norms(run, laws[key], batch_noise), CLOSED)
+        value, of_key = sgd_norms(run, laws[key]) if sgd else adam_norms(run, laws[key], batch_noise)
+        return classified({"norm_value": value, "norm_key": of_key, "norm_query": of_key}, CLOSED)
 
     phases = []
     for number, run in enumerate(runs):
@@ -102,6 +117,65 @@ def predicted_phases(
         except InputError as error:
             phases.append(PredictedPhase(None, str(error), code=error.code))
     return phases
+
+
+def time_per_step(run: RunSettings) -> float:
+    """In units of gradient flow: SGD's rate, for the loss summed over the outputs."""
+    return run.optimizer.lr * run.objective.scale(run.world.topic_model.vocabulary)
+
+
+@dataclass(frozen=True)
+class FlowStart:
+    """Where a run starts: its population, the weights in the population's coordinates, and all matrices."""
+
+    world: Population
+    weights: NamedWeights
+    whole: NamedWeights
+
+    @classmethod
+    def of(cls, run: RunSettings) -> FlowStart:
+        world = Population.of_topics(
+            run.world.topic_model,
+            run.world.prior,
+            run.world.masking,
+            "cross-entropy" if run.objective.loss == "cross-entropy" else "squared",
+            alike=starts_even(run),
+        )
+        drawn = run.model.initial(run.world.topic_model.vocabulary, run.seed)
+        names = {"embedding": "embedding", "value": "value", "key": "key", "query": "query", "prediction_bias": "bias"}
+        whole = {name: drawn[part].astype(float) for part, name in names.items() if part in drawn}
+        return cls(world, world.alike(whole), whole)
+
+    def squares(self, weights: NamedWeights) -> dict[str, float]:
+        """Squared norms of the matrices inside the population's coordinates."""
+        return {name: float(np.vdot(weights[name], weights[name])) for name in ("value", "key", "query")}
+
+    def norms(self, along: Sequence[dict[str, float]]) -> Curves:
+        """Norms of the whole matrices: what the start has outside of the population's coordinates stays."""
+        inside, whole = self.squares(self.weights), self.squares(self.whole)
+        return {
+            f"norm_{name}": np.sqrt(np.array([squares[name] for squares in along]) + (whole[name] - square))
+            for name, square in inside.items()
+        }
+
+
+@dataclass(frozen=True)
+class FlowCourse:
+    """Norms of W_V, W_K and W_Q at the times of a flow, and at some of them the largest eigenvalue of the Hessian."""
+
+    times: Curve
+    norms: Curves
+    curvatures: list[tuple[float, float]]  # with the time
+
+
+def flow_course(start: FlowStart, until: float) -> FlowCourse:
+    flow = gradient_flow(start.world, start.weights, until, tolerance=FLOW_TOLERANCE, keep=True)
+    looked_at = np.unique(np.linspace(0, len(flow.states) - 1, CURVATURES).astype(int))
+    return FlowCourse(
+        np.array(flow.times),
+        start.norms([start.squares(state) for state in flow.states]),
+        [(flow.times[i], curvature(start.world, flow.states[i])) for i in looked_at],
+    )
 
 
 @dataclass(frozen=True)
@@ -115,19 +189,25 @@ class SharedFlow:
     @classmethod
     def of(cls, runs: Sequence[RunSettings]) -> SharedFlow:
         start = FlowStart.of(runs[0])
-        curved = even_curvature(runs[0]) if starts_even(runs[0]) else start.curvature
-        times = [time_of(run) for run in runs if time_per_step(run) * curved < 2]
+        curved = even_curvature(runs[0]) if starts_even(runs[0]) else curvature(start.world, start.weights)
+        times = [time_per_step(run) * run.total_steps for run in runs if time_per_step(run) * curved < 2]
         return cls(start, curved, flow_course(start, max(times)) if times else None)
 
     def phase(self, run: RunSettings) -> PredictedPhase:
         """By the flow; where SGD leaves it, by descent at the run's own rate."""
-        stable = time_per_step(run) * self.curvature < 2
-        if self.flow is not None and stable and not self.flow.left_by(run):
-            return classified(self.flow.at_steps(run), REDUCED if starts_even(run) else WORDS)
-        losses, norms = descent_course(self.start, run)
-        if len(losses) <= run.total_steps:
+        flow, rate, steps = self.flow, time_per_step(run), run.total_steps
+        if flow is not None and rate * self.curvature < 2:
+            largest = max(curved for time, curved in flow.curvatures if time <= rate * steps)
+            if rate * largest < 2:
+                at = rate * np.arange(steps + 1.0)
+                norms = {name: np.interp(at, flow.times, norm) for name, norm in flow.norms.items()}
+                return classified(norms, REDUCED if starts_even(run) else WORDS)
+        descended = descent(self.start.world, self.start.weights, rate, steps)
+        found = [(loss, self.start.squares(weights)) for loss, weights in descended]
+        if len(found) <= steps:
             return PredictedPhase("diverged", DESCENT)
-        return classified(norms, DESCENT, losses)
+        norms = self.start.norms([squares for _, squares in found])
+        return classified(norms, DESCENT, np.array([loss for loss, _ in found]))
 
 
 def classified(norms: Curves, law: str, losses: Curve = FALLING) -> PredictedPhase:
@@ -139,11 +219,6 @@ def classified(norms: Curves, law: str, losses: Curve = FALLING) -> PredictedPha
 def shared(run: RunSettings) -> str:
     """What a law depends on: everything but rate, epsilon and the number of steps; in closed form not the seed."""
     return repr((run.world, run.model, run.objective, run.optimizer.name, run.seed if by_flow(run) else 0))
-
-
-def unstable(run: RunSettings) -> bool:
-    """Whether SGD is unstable at a start where attention is even."""
-    return run.optimizer.name == "sgd" and time_per_step(run) * even_curvature(run) >= 2
 
 
 def even_curvature(run: RunSettings) -> float:
@@ -165,30 +240,15 @@ def even_curvature(run: RunSettings) -> float:
 def law_of(run: RunSettings) -> Dynamics:
     """`dynamics` of the same world with infinite documents; W_V with its own."""
     model, vocabulary = run.model, run.world.topic_model.vocabulary
-    law = dynamics(
-        run.world.endless(),
-        attention_dim=model.attention_width(vocabulary),
-        init_scale=model.start_scale(vocabulary),
-    )
-    return law.changed(best=optimum(run.world))
+    width, scale = model.attention_width(vocabulary), model.start_scale(vocabulary)
+    return replace(dynamics(run.world.endless(), attention_dim=width, init_scale=scale), best=optimum(run.world))
 
 
-def closed_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> Curves:
-    """Squared loss and one-hot words: InputError where the law that is needed has nothing to say."""
-    curves = {"sgd": sgd_norms, "adam": adam_norms}  # no other optimiser is in the row of the table
-    return curves[run.optimizer.name](run, law, batch_noise)
-
-
-def sgd_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> Curves:
-    """R1 and R3."""
+def sgd_norms(run: RunSettings, law: Dynamics) -> tuple[Curve, Curve]:
+    """Norms of value and key (query is as key) by R1 and R3; InputError where these have nothing to say."""
     times = time_per_step(run) * np.arange(run.total_steps + 1.0)
     norms = law.norms(times)
-    return named(norms["value"], norms["key"] if "key" in norms else early_key(norms["value"], law, times))
-
-
-def named(value: Curve, key: Curve) -> Curves:
-    """Query is as key."""
-    return {"norm_value": value, "norm_key": key, "norm_query": key}
+    return norms["value"], norms["key"] if "key" in norms else early_key(norms["value"], law, times)
 
 
 def early_key(value: Curve, law: Dynamics, times: Curve) -> Curve:
@@ -197,19 +257,22 @@ def early_key(value: Curve, law: Dynamics, times: Curve) -> Curve:
     W_K + W_Q grows in topic contrasts and W_K - W_Q dies out, so the square of either has the factor cosh.
     """
     dim, scale, e_fold = law.training.attention_dim, law.training.init_scale, law.attention.e_fold
-    never = math.isnan(risen(value))
     late = e_fold is None or times[-1] > LINEAR * e_fold
-    refuse((late and not never, "; ".join(law.not_covered) or "the growth of key and query is not known"))
+    refuse(
+        (
+            late and not math.isnan(risen(value)),
+            "; ".join(law.not_covered) or "the growth of key and query is not known",
+        )
+    )
     growing = 0.0 if e_fold is None or late else (law.attention.rank or 0) * (np.cosh(2 * times / e_fold) - 1)
     return np.sqrt(scale**2 * dim * (law.best.vocabulary + growing) * np.ones_like(times))
 
 
-def adam_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> Curves:
+def adam_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> tuple[Curve, Curve]:
     """R4: W_V goes its way at the rate; an entry of key and query by lr g / (|g| + eps), up to the second plateau."""
     growth, rate, optimizer = law.growth, law.value.rate, run.optimizer
-    refuse((growth is None or rate is None or growth.reason is not None, "; ".join(law.not_covered)))
-    assert growth is not None
-    assert rate is not None
+    if growth is None or rate is None or growth.reason is not None:
+        raise InputError("; ".join(law.not_covered))
     dim, vocabulary, scale = law.training.attention_dim, law.best.vocabulary, law.training.init_scale
     scaled = run.objective.scale(vocabulary)
     clock = adam_clock(
@@ -240,4 +303,4 @@ def adam_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> Curves:
     waiting = (clock.attention or 0.0) - (clock.sign or 0.0) - (clock.epsilon or 0.0)  # for value, if epsilon rules
     slow = optimizer.eps / scaled / pull * np.log(entries / start)
     reached = np.interp(steps, waiting + ((entries - start) / batch_noise + slow) / optimizer.lr, entries)
-    return named(value, size * np.sqrt(scale**2 + reached**2 - start**2))
+    return value, size * np.sqrt(scale**2 + reached**2 - start**2)

@@ -47,8 +47,8 @@ def contributions(run: RunSettings, weights: Mapping[str, np.ndarray]) -> ValueA
     value = np.asarray(weights.get("value", np.eye(len(words))), dtype=float) @ words
     value = value + np.asarray(weights.get("value_bias", 0.0), dtype=float).reshape(-1, 1)
     head = weights.get("head", words.T if model.head == "tied" else np.eye(len(value)))
-    whole = np.asarray(head, dtype=float) @ value
-    return whole + np.asarray(weights.get("prediction_bias", 0.0), dtype=float).reshape(-1, 1)
+    bias = np.asarray(weights.get("prediction_bias", 0.0), dtype=float).reshape(-1, 1)
+    return np.asarray(head, dtype=float) @ value + bias
 
 
 def world_optimum(run: RunSettings) -> ValueOptimum:
@@ -80,16 +80,14 @@ def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, 
     """W(t) after `steps` steps, from the run's own start; InputError says why it does not hold for the run."""
     LAWS["course"].require(run)
     start = run.model.initial(best.vocabulary, run.seed)
-    frozen = {name: part for name, part in weights.items() if name not in start}
     time = run.optimizer.lr * steps * run.objective.scale(best.vocabulary)
-    return best.value_at(time, contributions(run, frozen | start))
+    return best.value_at(time, contributions(run, {**weights, **start}))
 
 
 def needs_matrix(run: RunSettings) -> bool:
     """Whether W* may be a matrix that is solved for. Moments, which decide it, are not made here."""
-    topics = run.world.topic_model
-    few = topics.words <= MOST_WORDS
-    return few and LAWS["end"].refusal(run) is None and not topics_alike(topics, run.world.prior)
+    topics, known = run.world.topic_model, LAWS["end"].refusal(run) is None
+    return topics.words <= MOST_WORDS and known and not topics_alike(topics, run.world.prior)
 
 
 def optimum_seconds(run: RunSettings) -> float:
@@ -125,8 +123,7 @@ def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, Any]:
         return {}
     relations: dict[str, Any] = {}
     if topics.topics <= MOST_MAPPED:
-        share = topics.word_topics / topics.word_topics.sum(1, keepdims=True)
-        rows = topic_pair_means(matrix, share).tolist()
+        rows = topic_pair_means(matrix, topics.word_topics / topics.word_topics.sum(1, keepdims=True)).tolist()
         relations["topics"] = [[None if math.isnan(mean) else mean for mean in row] for row in rows]
     if not topics.disjoint:
         means = shared_topic_means(matrix, topics.word_topics > 0)

@@ -22,7 +22,6 @@ from topicscope.theory.clocks import (
     entry_steps as entry_steps,
     mask_first,
 )
-from topicscope.theory.dense_optimum import DenseOptimum, closed_form
 from topicscope.theory.document_moments import (
     WEIGHTINGS,
     DocumentMoments as DocumentMoments,
@@ -34,6 +33,7 @@ from topicscope.theory.document_moments import (
 )
 from topicscope.theory.dynamics import dynamics
 from topicscope.theory.dynamics_result import (
+    LIMITS as LIMITS,
     AttentionStage,
     Dynamics,
     Embedding,
@@ -80,8 +80,7 @@ from topicscope.theory.landscapes import (
     second_stage,
 )
 from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member as random_member
-from topicscope.theory.limits import LIMITS as LIMITS
-from topicscope.theory.optimum import optimum, topics_alike
+from topicscope.theory.optimum import DenseOptimum, closed_form, optimum, topics_alike
 from topicscope.theory.population import (
     NamedWeights as NamedWeights,
     Population,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, one_thread
+from topicscope.ground import one_thread, refuse
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import ValueMatrix
 from topicscope.theory.theorem2 import theorem2
@@ -141,12 +141,11 @@ def entries(kind: ValueMatrix, setting: Setting) -> tuple[float, float, float, f
 
     'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0.
     """
-    if kind == "blocks":
-        optimum = theorem2(setting)
-        return optimum.same_topic, optimum.same_topic, optimum.different_topic, optimum.mask_column
+    refuse((kind not in ("blocks", "diagonal"), f"value matrix {kind!r}: expected blocks or diagonal"))
     if kind == "diagonal":
         return setting.constants.c3, 0.0, 0.0, -setting.constants.c1
-    raise InputError(f"value matrix {kind!r}: expected blocks or diagonal")
+    blocks = theorem2(setting)
+    return blocks.same_topic, blocks.same_topic, blocks.different_topic, blocks.mask_column
 
 
 def attention_loss(
@@ -187,8 +186,8 @@ def attention_loss(
         """f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0."""
         rest = different_topic * all_words + mask_column * mask if convention == "exact" else -expected
         f = (diagonal - same_topic) * y + (same_topic - different_topic) * topic_sum + rest
-        if isinstance(f, complex):
-            return 1.0 if cap and f.real > 1 else f
+        if cap and isinstance(f, complex):
+            return 1.0 if f.real > 1 else f
         return np.minimum(f, 1.0) if cap else f
 
     def word_shown(p: float, here: int, gone: int) -> tuple[list[Numbers], Numbers]:

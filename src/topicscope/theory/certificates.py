@@ -7,6 +7,7 @@ see the certificate fail. Here are those of the theorems; `certify_worlds` has t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -261,8 +262,9 @@ def asymptotic_approach(kind: ValueMatrix, scale: float = 1.0, base: int = 20) -
     for growth in (10, 100, 1000):
         s = Setting.of(topics=base * growth**2, words_per_topic=50, topics_per_document=growth)
         alpha, beta = (float(s.tau), float(s.tau)) if kind == "blocks" else (0.01 * s.v * s.tau, 3.0 * s.v * s.tau)
-        asymptotic = scale * asymptotic_loss(s, kind, alpha, beta)
-        distances.append(abs(attention_loss(s, kind, alpha, beta, "paper") - asymptotic))
+        distances.append(
+            abs(attention_loss(s, kind, alpha, beta, "paper") - scale * asymptotic_loss(s, kind, alpha, beta))
+        )
     exponent = math.log10(distances[1] / distances[2])
     return Certificate(
         f"the asymptotic loss is approached as T and tau grow, in proportion to 1/tau ({kind})",
@@ -299,14 +301,12 @@ def verify(progress: Progress | None = None) -> list[Certificate]:
 
 
 def all_claims() -> Iterator[list[Certificate]]:
-    for topics, v, tau in SMALL:
-        for p_mask, p_correct, p_random in MASKS:
-            s = Setting.of(topics, v, tau, p_mask=p_mask, p_correct=p_correct, p_random=p_random)
-            yield small_claims(s, members=1000 if topics == 10 and p_mask == MASKS[0][0] else 50)
-    for p_mask, p_correct, p_random in BOUND_MASKS:
-        for topics, tau, v in BOUND_GRID:
-            s = Setting.of(topics, v, tau, p_mask=p_mask, p_correct=p_correct, p_random=p_random)
-            yield [theorem3_bounds(theorem3(s)), theorem5_bounds(theorem5(s))]
+    for (topics, v, tau), (p_mask, p_correct, p_random) in itertools.product(SMALL, MASKS):
+        s = Setting.of(topics, v, tau, p_mask=p_mask, p_correct=p_correct, p_random=p_random)
+        yield small_claims(s, members=1000 if topics == 10 and p_mask == MASKS[0][0] else 50)
+    for (p_mask, p_correct, p_random), (topics, tau, v) in itertools.product(BOUND_MASKS, BOUND_GRID):
+        s = Setting.of(topics, v, tau, p_mask=p_mask, p_correct=p_correct, p_random=p_random)
+        yield [theorem3_bounds(theorem3(s)), theorem5_bounds(theorem5(s))]
     for topics, tau, v in STRAINED:
         s = Setting.of(topics, v, tau)
         yield [theorem3_bounds(theorem3(s)), theorem3_bounds(theorem3(s), "exact")]

@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.theory.dense_optimum import closed_form, dense_optimum, limit_of_length
 from topicscope.theory.document_moments import WEIGHTINGS, Length, LengthWeights, ValueArray, Weighting, length_weights
 from topicscope.theory.forces import (
     FirstStageRates,
@@ -35,7 +34,7 @@ from topicscope.theory.forces import (
     topic_contrasts,
 )
 from topicscope.theory.growth import Growth
-from topicscope.theory.optimum import optimum
+from topicscope.theory.optimum import closed_form, dense_optimum, limit_of_length, optimum
 from topicscope.theory.population import score_force
 from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Matrix
@@ -101,27 +100,33 @@ def every_masked_document(
     shown_as[:, 0] = masking.p_mask_word
     shown_as[np.arange(words + 1), np.arange(words + 1)] += masking.p_correct
     text = np.array(list(itertools.product(range(1, words + 1), repeat=length)))
-    each = (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)  # law of theta, text
-    text_probability = world.probabilities @ each
-    eye, xs, ys, weights = np.eye(words + 1), [], [], []
+    text_probability = world.probabilities @ (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)
+    eye, rows = np.eye(words + 1), []
     for chosen in itertools.product((False, True), repeat=length):
-        drawn, masks = np.flatnonzero(chosen), [np.flatnonzero(chosen)]
+        drawn = np.flatnonzero(chosen)
+        if not len(drawn) and weighting != "run":
+            continue
+        masks = [drawn] if len(drawn) else [np.array([position]) for position in range(length)]  # `draw` picks one
         probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
-        if not len(drawn):
-            if weighting != "run":
-                continue
-            masks = [np.array([position]) for position in range(length)]  # `Masking.draw` picks one
         for masked in masks:
             share = probability / len(masks) * (len(masked) if weighting == "positions" else 1)
             for shown in itertools.product(range(words + 1), repeat=len(masked)):
                 seen = text.copy()
                 seen[:, masked] = shown
-                chance = shown_as[text[:, masked], np.array(shown)].prod(1)
-                xs.append(eye[seen].mean(1))
-                ys.append(eye[text[:, masked]].mean(1))
-                weights.append(text_probability * share * chance)
-    weight = np.concatenate(weights)
-    return np.concatenate(xs), np.concatenate(ys), weight / weight.sum()
+                chance = text_probability * share * shown_as[text[:, masked], np.array(shown)].prod(1)
+                rows.append((eye[seen].mean(1), eye[text[:, masked]].mean(1), chance))
+    x, y, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return x, y, weight / weight.sum()
+
+
+def every_subset(s: Setting) -> SmallWorld:
+    return subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+
+
+def shown_moment(world: SmallWorld, masking: Masking) -> ValueArray:
+    """E[xx'] of infinite documents."""
+    x, _ = world.infinite(masking)
+    return (x * world.probabilities[:, None]).T @ x
 
 
 def least_squares(
@@ -134,8 +139,7 @@ def least_squares(
 
 def about(world: SmallWorld, masking: Masking, length: Length, weighting: str = "run") -> OptimumSettings:
     words, topics = world.word_topics.shape
-    numbers = masking.p_mask, masking.p_correct, masking.p_random
-    return OptimumSettings(topics, words, {"kind": "moments"}, length, weighting, *numbers)
+    return OptimumSettings.of(topics, words, world.moments(), length, masking, weighting)
 
 
 def described(settings: OptimumSettings) -> dict[str, object]:
@@ -151,11 +155,11 @@ def optimum_is_enumeration(
     weights: LengthWeights | None = None,
     assumed: Masking | None = None,
 ) -> list[Certificate]:
-    settings, moments = about(world, masking, length, weighting), world.moments()
+    settings = about(world, masking, length, weighting)
+    weights = weights or length_weights(length, masking.p_mask, weighting)
     x, y, weight = every_masked_document(world, masking, length, weighting)
     exact = least_squares(x, y, weight)
-    w = weights or length_weights(length, masking.p_mask, weighting)
-    best = dense_optimum(settings, world.word_topics, moments, assumed or masking, w)
+    best = dense_optimum(settings, world.word_topics, world.moments(), assumed or masking, weights)
     spread = float(weight @ (1 - (y**2).sum(1)))  # of the true words around their mean in a document
     loss = spread + float(weight @ ((x @ exact.T - y) ** 2).sum(1))
     return [
@@ -179,33 +183,26 @@ def closed_form_is_pseudo_inverse(
     exact = (p * weight).T @ x @ np.linalg.pinv((x * weight).T @ x, rcond=1e-11, hermitian=True)
     settings, moments = about(world, masking, "infinite"), world.moments()
     general = optimum(world.word_topics, moments, masking, length="infinite").matrix()
-    certificates = [
-        Certificate(
-            "W* of infinite documents equals the pseudo-inverse solution over the law of theta",
-            described(settings),
-            relative(general if value is None else value, exact),
-            SOLVED,
-        )
+    ranks = np.linalg.matrix_rank(moments.second), np.linalg.matrix_rank(world.word_topics)
+    claims = {"W* of infinite documents equals the pseudo-inverse solution over the law of theta": general}
+    if ranks == (settings.topics, settings.topics):
+        formula = closed_form(world.word_topics, masking)
+        claims["W* = A (R A)^+ for independent topics: the law of theta does not enter"] = formula
+    return [
+        Certificate(claim, described(settings), relative(stated if value is None else value, exact), SOLVED)
+        for claim, stated in claims.items()
     ]
-    if np.linalg.matrix_rank(moments.second) == settings.topics == np.linalg.matrix_rank(world.word_topics):
-        formula = closed_form(world.word_topics, masking) if value is None else value
-        claim = "W* = A (R A)^+ for independent topics: the law of theta does not enter"
-        certificates.append(Certificate(claim, described(settings), relative(formula, exact), SOLVED))
-    return certificates
 
 
 def rates_are_eigenvalues(s: Setting, rates: FirstStageRates | None = None) -> Certificate:
     """R1: T - 1 equal eigenvalues and one more; the rest is zero."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    x, _ = world.infinite(s.masking)
-    eigenvalues = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)
+    eigenvalues = np.linalg.eigvalsh(shown_moment(every_subset(s), s.masking))
     rates = rates or first_stage_rates(s)
     stated = np.sort([rates.mean, *[rates.topics] * (s.T - 1), *[0.0] * (s.T * (s.v - 1) + 1)])
-    smallest = min(rates.mean, rates.topics)
     return Certificate(
         "E[xx'] has the eigenvalues of the first stage: topic contrasts, mean, and zero",
         s.as_dict(),
-        float(np.abs(eigenvalues - stated).max() / smallest),
+        float(np.abs(eigenvalues - stated).max() / min(rates)),
         SOLVED,
     )
 
@@ -216,10 +213,8 @@ def flow_is_exponential(
     """W(t) from a random W0, against the matrix exponential of dW/dt = -2 (W G - H)."""
     from scipy.linalg import expm
 
-    if isinstance(length, str):
-        (x, y), weight = world.infinite(masking), world.probabilities
-    else:
-        x, y, weight = every_masked_document(world, masking, length, "run")
+    every = (*world.infinite(masking), world.probabilities)
+    x, y, weight = every if isinstance(length, str) else every_masked_document(world, masking, length, "run")
     g, h = (x * weight[:, None]).T @ x, (y * weight[:, None]).T @ x
     size = len(g)
     start, zero = np.random.default_rng(0).standard_normal((size, size)), np.zeros((size, size))
@@ -227,8 +222,9 @@ def flow_is_exponential(
     for time in (0.5 / best.modes[0].eigenvalue, 2 / best.modes[min(1, len(best.modes) - 1)].eigenvalue):
         both = np.hstack([start, np.eye(size)]) @ expm(time * np.block([[-2 * g, zero], [2 * h, zero]]))
         error = max(error, relative(best.value_at(rate_scale * time, start), both[:, :size]))
-    settings = described(about(world, masking, length))
-    return Certificate("W(t) from any start equals the matrix exponential", settings, error, SOLVED)
+    return Certificate(
+        "W(t) from any start equals the matrix exponential", described(about(world, masking, length)), error, SOLVED
+    )
 
 
 def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: float = 1.0) -> Certificate:
@@ -251,14 +247,17 @@ def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: 
             relative(few.least_norm_matrix(), whole.least_norm_matrix()),
             relative(few.value_at(time), whole.value_at(time)),
         )
-    settings = s.as_dict() | {"length": length, "weighting": weighting}
-    return Certificate("W* by symmetry equals W* by matrices", settings, error, SOLVED)
+    return Certificate(
+        "W* by symmetry equals W* by matrices",
+        s.as_dict() | {"length": length, "weighting": weighting},
+        error,
+        SOLVED,
+    )
 
 
 def diagonal_excess(s: Setting, length: int, weighting: Weighting, m1: float | None = None) -> Certificate:
     """Diagonal less the rest of its block: p_c / (1 - (E[m]/N) (1 - p_c - p_r)), over every document."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    exact = least_squares(*every_masked_document(world, s.masking, length, weighting))
+    exact = least_squares(*every_masked_document(every_subset(s), s.masking, length, weighting))
     masked = length_weights(length, s.masking.p_mask, weighting).masked * length if m1 is None else m1 / length
     b = s.masking.p_correct / (1 - masked * s.masking.p_mask_word)
     return Certificate(
@@ -271,14 +270,11 @@ def diagonal_excess(s: Setting, length: int, weighting: Weighting, m1: float | N
 
 def groups_are_eigenvalues(s: Setting, groups: int, rho: float, rates: GroupRates | None = None) -> Certificate:
     """R6 ii: (g - 1) eigenvalues of groups and (T - g) of topics inside them."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho))
-    moments, k = world.moments(), s.masking.k
-    contrasts = np.eye(s.T) - 1 / s.T
-    eigenvalues = np.linalg.eigvalsh(contrasts @ moments.second @ contrasts)[1:] * k**2 / s.v
+    world, contrasts = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau, groups, rho)), np.eye(s.T) - 1 / s.T
+    eigenvalues = np.linalg.eigvalsh(contrasts @ world.moments().second @ contrasts)[1:] * s.masking.k**2 / s.v
     rates = rates or group_rates(s, groups, rho)
     stated = np.sort([*[rates.between] * (groups - 1), *[rates.within] * (s.T - groups)])
-    x, _ = world.infinite(s.masking)
-    shown = np.linalg.eigvalsh((x * world.probabilities[:, None]).T @ x)[::-1]
+    shown = np.linalg.eigvalsh(shown_moment(world, s.masking))
     missing = max(float(np.abs(shown - rate).min()) for rate in rates)  # each is an eigenvalue of E[xx'] itself
     return Certificate(
         "groups of topics: E[xx'] has the eigenvalues between and within groups",
@@ -292,10 +288,9 @@ def limit_is_approached(
     world: SmallWorld, masking: Masking, weighting: Weighting = "run", limit: ValueArray | None = None
 ) -> Certificate:
     moments = world.moments()
-    if limit is None:
-        limit = limit_of_length(world.word_topics, moments.mean, moments.second, masking)
+    stated = limit_of_length(world.word_topics, moments.mean, moments.second, masking) if limit is None else limit
     distance = [
-        relative(optimum(world.word_topics, moments, masking, length=n, weighting=weighting).matrix(), limit)
+        relative(optimum(world.word_topics, moments, masking, length=n, weighting=weighting).matrix(), stated)
         for n in (10**6, 10**7)
     ]
     exponent = math.log10(distance[0] / distance[1])
@@ -310,27 +305,22 @@ def limit_is_approached(
 
 def world_claims() -> Iterator[list[Certificate]]:
     rng = np.random.default_rng(17)
-    for length in (1, 2, 3, 4):
-        for masking in MASKINGS:
-            for weighting in WEIGHTINGS:
-                yield optimum_is_enumeration(random_world(rng), masking, length, weighting)
+    for length, masking, weighting in itertools.product((1, 2, 3, 4), MASKINGS, WEIGHTINGS):
+        yield optimum_is_enumeration(random_world(rng), masking, length, weighting)
     for masking in MASKINGS:
         for topics, words, laws in ((2, 4, 3), (3, 6, 5), (4, 5, 3)):  # the last law of theta has too few values
             world = random_world(rng, words, topics, laws)
             yield closed_form_is_pseudo_inverse(world, masking)
-            yield [flow_is_exponential(world, masking, "infinite")]
-            yield [limit_is_approached(world, masking, weighting) for weighting in WEIGHTINGS]
+            limits = [limit_is_approached(world, masking, weighting) for weighting in WEIGHTINGS]
+            yield [flow_is_exponential(world, masking, "infinite"), *limits]
         yield [flow_is_exponential(random_world(rng), masking, 3)]
-    for t, v, tau in ((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 5)):
-        for m in MASKINGS:
-            s = Setting(TopicModel(t, v), tau, m)
-            yield [rates_are_eigenvalues(s), symmetry_is_matrix(s, "infinite", "run")]
-            yield [symmetry_is_matrix(s, n, weighting) for n in (1, 7, (20, 30)) for weighting in WEIGHTINGS]
-    for length in (2, 3):
-        for weighting in WEIGHTINGS:
-            yield [diagonal_excess(Setting.of(2, 2, 1), length, weighting)]
-    for g, h, v, tau, rho in ((3, 3, 4, 2, 0.5), (2, 4, 3, 3, 0.8), (4, 2, 2, 2, 0.3)):
-        yield [groups_are_eigenvalues(Setting.of(g * h, v, tau), g, rho)]
+    for (t, v, tau), masking in itertools.product(((10, 10, 3), (5, 4, 2), (6, 3, 1), (6, 3, 5)), MASKINGS):
+        s = Setting(TopicModel(t, v), tau, masking)
+        yield [rates_are_eigenvalues(s), symmetry_is_matrix(s, "infinite", "run")]
+        yield [symmetry_is_matrix(s, n, weighting) for n in (1, 7, (20, 30)) for weighting in WEIGHTINGS]
+    yield [diagonal_excess(Setting.of(2, 2, 1), length, weighting) for length in (2, 3) for weighting in WEIGHTINGS]
+    groups = ((3, 3, 4, 2, 0.5), (2, 4, 3, 3, 0.8), (4, 2, 2, 2, 0.3))
+    yield [groups_are_eigenvalues(Setting.of(g * h, v, tau), g, rho) for g, h, v, tau, rho in groups]
 
 
 FORCE = 1e-9  # tolerance, as a share of sigma
@@ -345,9 +335,8 @@ def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
 
 def force_is_contrasts(s: Setting, sigma: float | None = None, value: ValueArray | None = None) -> Certificate:
     """R2: at Theorem 2's W_V the whole matrix -dLoss/dL is sigma Pi."""
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
     sigma = contrast_force(fixed_shares(s.T, s.tau), s.v, s.masking) if sigma is None else sigma
-    force = score_force(world, s.masking, theorem2(s).matrix() if value is None else value)
+    force = score_force(every_subset(s), s.masking, theorem2(s).matrix() if value is None else value)
     return Certificate(
         "after the first stage the force on attention is sigma times the projector on topic contrasts",
         s.as_dict(),
@@ -409,7 +398,7 @@ def force_of_dirichlet(alpha: float, s: Setting, sigma: float | None = None) -> 
 
 def force_falls_as_stated(s: Setting, ell: float, stated: Callable[[float], float] | None = None) -> Certificate:
     """R3's g(l): the force on topic contrasts at L = l Pi, where W_V is least squares over every document."""
-    world, pi = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau)), topic_contrasts(s.T, s.v)
+    world, pi = every_subset(s), topic_contrasts(s.T, s.v)
     growth = Growth(s.v, s.masking, fixed_shares(s.T, s.tau))
     shown, true = world.infinite(s.masking)
     weight = shown[:, :, None] * np.exp(ell * pi)
@@ -432,11 +421,8 @@ def force_falls_as_stated(s: Setting, ell: float, stated: Callable[[float], floa
 def mask_query_is_first(s: Setting, force: MaskForce | None = None) -> Certificate:
     """R7: under cross entropy near zero, at W = w Pi, the column of the [MASK] query."""
     force = mask_force(fixed_shares(s.T, s.tau), s.v, s.masking) if force is None else force
-    world = subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
-    force_there = (
-        score_force(world, s.masking, SMALL_W * topic_contrasts(s.T, s.v), loss="cross-entropy")[:, 0] / SMALL_W
-    )
-    stated = np.array([force.mask, *[force.word] * (s.T * s.v)])
+    stated, value = np.array([force.mask, *[force.word] * (s.T * s.v)]), SMALL_W * topic_contrasts(s.T, s.v)
+    force_there = score_force(every_subset(s), s.masking, value, loss="cross-entropy")[:, 0] / SMALL_W
     return Certificate(
         "under cross entropy the force on the [MASK] query near zero is as stated",
         s.as_dict(),
@@ -453,7 +439,5 @@ def dynamics_claims() -> Iterator[list[Certificate]]:
             yield [force_is_contrasts(s), mask_query_is_first(s)]
             if topics < 10:  # least squares over every document
                 yield [force_falls_as_stated(s, ell) for ell in (0.5, 4.0)]
-        for some in (rows, rows[:1], rows[1:]):
-            yield [force_of_any_prior(every_order(some), 3, masking)]
-        for alpha in (0.1, 1.0, 5.0):
-            yield [force_of_dirichlet(alpha, Setting(TopicModel(10, 10), 1, masking))]
+        yield [force_of_any_prior(every_order(some), 3, masking) for some in (rows, rows[:1], rows[1:])]
+        yield [force_of_dirichlet(alpha, Setting(TopicModel(10, 10), 1, masking)) for alpha in (0.1, 1.0, 5.0)]

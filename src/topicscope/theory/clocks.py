@@ -102,8 +102,8 @@ def adam_clock(
     start = init_scale * math.sqrt((growth.topics - 1) / (2 * vocabulary))
     sign = half / (lr * batch_noise)
     slow = eps / (lr * pull) * max(math.log(half / start), 0.0)
-    waiting = value if slow > sign else 0.0
-    return AdamClock(value, sign + slow + waiting, sign, slow, pull * start, pull * half, slow_value)
+    attention = sign + slow + (value if slow > sign else 0.0)  # where epsilon rules, key and query wait for value
+    return AdamClock(value, attention, sign, slow, pull * start, pull * half, slow_value)
 
 
 class MaskFirst(NamedTuple):
@@ -166,10 +166,9 @@ def embedding_clock(
     Measured: .90 to 1.12 of it at d = 60, .94 to 1.43 at d = 13 to 21; under cross entropy .58 to .79. Key and query
     then grow |W_E c|^2 times as fast as on one-hot words; c = 1 is assumed, which was 9% and 33% late.
     """
-    k = growth.masking.k
-    pull = (2 if squared else 1) * eigenvalue / k
+    pull = (2 if squared else 1) * eigenvalue / growth.masking.k
     escape = ESCAPE / (pull * init_scale * math.sqrt(width))
-    square = 2 ** (1 / 3) * k ** (-2 / 3)  # from |e|^2 - 2 b^2 = const and |e|^2 b = 1 / k
+    square = 2 ** (1 / 3) * growth.masking.k ** (-2 / 3)  # from |e|^2 - 2 b^2 = const and |e|^2 b = 1 / k
     if not squared or growth.reason is not None:
         return EmbeddingClock(escape, square, None)
     return EmbeddingClock(escape, square, escape + growth.e_fold(attention_dim) / square * math.log(1 / init_scale))
@@ -203,7 +202,7 @@ def entry_steps(
     entries = words * math.sqrt(attention_dim) / (topics - 1)  # l over the square of an entry; [MASK] does not move
     half = math.sqrt(growth.l_star / 4 / entries)
     at = growth.moments(np.linspace(0, growth.l_star / 4, GRID + 1))
-    joint, square, best = at.joint_slope.tolist(), at.square_slope.tolist(), (at.joint / at.square).tolist()
+    joint, square, best = at.joint_slope.tolist(), at.square_slope.tolist(), at.best.tolist()
     entry = init_scale * math.sqrt((topics - 1) / (2 * words))
     if entry >= half:
         return None

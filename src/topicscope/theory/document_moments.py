@@ -13,18 +13,21 @@ positions only through E[m] and E[m(m-1)], under the weight that the loss gives 
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.world import Masking
 
+K_FROM = 1e-9  # smallest k = 1 - (1 - p_c) p_m that is divided by
+NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper); choose a smaller p_mask"
+
 Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]
 ValueArray = Float[np.ndarray, "V V"]
-Numbers = Any  # a number, or an array of numbers
+Numbers = TypeVar("Numbers", float, Float[np.ndarray, " L"])
 AT_ONCE = 10**6  # lengths of a range that are added up together
 
 
@@ -57,14 +60,11 @@ def masked_numbers(
     """E[m], E[m(m-1)] and the weight of a document, by its length N."""
     if weighting == "positions":  # the target is masked, the others as they come
         return 1 + (n - 1) * p, 2 * (n - 1) * p + (n - 1) * (n - 2) * p**2, n
-    pairs, single = (
-        n * (n - 1) * p**2,
-        n == 1,
-    )  # a single word is masked, exactly: no rounding may be left of the others
+    some, none = np.ones_like(n), (1 - p) ** n
     if weighting == "documents":
-        some = -np.expm1(n * np.log1p(-p)) if p < 1 else np.ones_like(n)
-        return np.where(single, 1, n * p / some), pairs / some, some
-    return np.where(single, 1, n * p + (1 - p) ** n), pairs, np.ones_like(n)
+        some, none = -np.expm1(n * np.log1p(-p)) if p < 1 else some, np.zeros_like(n)
+    # a single word is masked, exactly: no rounding may be left of the others
+    return np.where(n == 1, 1, n * p / some + none), n * (n - 1) * p**2 / some, some
 
 
 def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:
@@ -159,22 +159,15 @@ def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting:
         here = counts[lengths == n]
         words = here.sum(0)
         pair = (here.T @ here - np.diag(words)) / max(n * (n - 1), 1)
-        own = masked_numbers(np.array([n]), masking.p_mask, weighting)[2][0]
-        part = masked_moments(
-            words / (n * len(here)), pair / len(here), masking, length_weights(int(n), masking.p_mask, weighting)
-        )
-        share = own * len(here)
+        weights = length_weights(int(n), masking.p_mask, weighting)
+        part = masked_moments(words / (n * len(here)), pair / len(here), masking, weights)
+        share = masked_numbers(np.array([n]), masking.p_mask, weighting)[2][0] * len(here)
         shown, joint, total = shown + share * part.shown, joint + share * part.joint, total + share
     return DocumentMoments(shown / total, joint / total)
 
 
 def with_mask(word_topics: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "V T"]:
     return np.vstack([np.zeros((1, word_topics.shape[1])), word_topics])
-
-
-def infinite_map(masking: Masking, words: int) -> tuple[float, Float[np.ndarray, " V"]]:
-    """R of x = R P, for infinite documents: R = k I + c 1', given as k and c = p_m c0 (R6)."""
-    return masking.k, masking.p_mask * shown_instead(masking, words)
 
 
 ZERO_MOMENT = 1e-13  # eigenvalues of E[xx'] below this share of the largest are zero

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from topicscope.ground import MOST, InputError, refuse
 from topicscope.theory.clocks import FEWEST_STEPS, adam_clock, embedding_clock, entry_steps, mask_first
-from topicscope.theory.document_moments import length_weights
+from topicscope.theory.document_moments import K_FROM, NO_K, length_weights
 from topicscope.theory.dynamics_result import (
     EMBEDDINGS,
     LOSSES,
@@ -17,12 +18,11 @@ from topicscope.theory.dynamics_result import (
     Steps,
     Training,
     ValueStage,
-    world_numbers,
+    passed,
 )
 from topicscope.theory.growth import SHOWS, Growth, escape_rate, gain_by_half_time, third_act_time
-from topicscope.theory.limits import passed
-from topicscope.theory.optimum import HasWorld, checked_length, described, optimum
-from topicscope.theory.setting import K_FROM, NO_K, Setting
+from topicscope.theory.optimum import HasWorld, checked_length, optimum
+from topicscope.theory.setting import Setting
 from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, symmetric_optimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
 
@@ -32,102 +32,72 @@ WIDEST_START = 0.3  # s sqrt(d) of a trained embedding up to which the law was m
 
 def with_cross_entropy(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     """R7: no finite optimum of W_V; the [MASK] query is first."""
-    growth, how = prediction.growth, prediction.training
-    sentences = ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."]
-    not_covered = [passed("entropy-half-times")]
-    first = None
-    if growth is None:
-        not_covered.append(passed("entropy-topics"))
-    elif topic is None:
-        not_covered.append(passed("entropy-same-topics"))
-    elif growth.masking.p_mask_word == 0:
-        not_covered.append(passed("entropy-no-mask"))
-    elif not 0 < how.init_scale <= LARGEST_SCALE:
-        not_covered.append(passed("entropy-start", scale=how.init_scale, largest=LARGEST_SCALE))
-    else:
-        first = mask_first(growth, topic.eigenvalue, how.attention_dim)
-        sentences.append(
-            f"At first W_V grows evenly on topic contrasts, {first.speed:.4g} per unit of time. [MASK] then learns not "
-            f"to look at [MASK]: |W_K| is three times its start near time {first.time:.4g} (measured: a third later)."
-        )
-    return prediction.changed(
-        value=ValueStage(None, None, prediction.value.modes),
-        attention=AttentionStage(),
-        sentences=tuple(sentences),
-        not_covered=(*prediction.not_covered, *not_covered),
-        mask_first=first,
+    growth, scale = prediction.growth, prediction.training.init_scale
+    prediction = prediction.more(
+        ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."],
+        [passed("entropy-half-times")],
     )
+    if growth is None:
+        return prediction.more(reasons=[passed("entropy-topics")])
+    if topic is None:
+        return prediction.more(reasons=[passed("entropy-same-topics")])
+    if growth.masking.p_mask_word == 0:
+        return prediction.more(reasons=[passed("entropy-no-mask")])
+    if not 0 < scale <= LARGEST_SCALE:
+        return prediction.more(reasons=[passed("entropy-start", scale=scale, largest=LARGEST_SCALE)])
+    first = mask_first(growth, topic.eigenvalue, prediction.training.attention_dim)
+    said = (
+        f"At first W_V grows evenly on topic contrasts, {first.speed:.4g} per unit of time. [MASK] then learns not "
+        f"to look at [MASK]: |W_K| is three times its start near time {first.time:.4g} (measured: a third later)."
+    )
+    return prediction.more([said], mask_first=first)
 
 
 def with_embedding(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     """R8: value and embedding leave zero together, after a time in proportion to 1 / s."""
     growth, how = prediction.growth, prediction.training
-    width, scale = how.width or prediction.best.vocabulary, how.init_scale
-    empty = {"value": ValueStage(None, None, prediction.value.modes), "attention": AttentionStage()}
-    reasons = []
+    width = how.width or prediction.best.vocabulary
+    size, squared = how.init_scale * math.sqrt(width), how.loss == "squared"
     if growth is None or topic is None:
-        reasons.append(passed("embedding-topics" if growth is None else "embedding-same-topics"))
-    elif how.optimizer == "adam":
-        reasons.append(passed("embedding-adam"))
-    elif not 0 < scale * math.sqrt(width) <= WIDEST_START:
-        reasons.append(passed("embedding-start", size=scale * math.sqrt(width), largest=WIDEST_START))
-    if reasons or growth is None or topic is None:
-        return prediction.changed(**empty, sentences=(), not_covered=(*prediction.not_covered, *reasons))
-    squared = how.loss == "squared"
+        return prediction.more(reasons=[passed("embedding-topics" if growth is None else "embedding-same-topics")])
+    if how.optimizer == "adam":
+        return prediction.more(reasons=[passed("embedding-adam")])
+    if not 0 < size <= WIDEST_START:
+        return prediction.more(reasons=[passed("embedding-start", size=size, largest=WIDEST_START)])
+    dim = how.attention_dim
     clock = embedding_clock(
-        growth, topic.eigenvalue, squared=squared, width=width, attention_dim=how.attention_dim, init_scale=scale
+        growth, topic.eigenvalue, squared=squared, width=width, attention_dim=dim, init_scale=how.init_scale
     )
-    stage, modes = AttentionStage(), min(growth.topics - 1, how.attention_dim)
-    said = [
+    said = (
         f"With a trained embedding value and embedding leave zero together: topics are half-way at time "
         f"{clock.escape:.5g}, in proportion to 1 / (s sqrt(d)), d = {width} (10% to 40% off at small d)."
-    ]
-    if clock.attention is not None:
-        said.append(
-            f"Then key and query grow {clock.square:.4g} times as fast as on one-hot words: half-way near "
-            f"{clock.attention:.5g} (measured: up to a quarter earlier)."
-        )
-        e_fold = growth.e_fold(how.attention_dim) / clock.square
-        stage = AttentionStage(growth.sigma, modes, e_fold, half_time=clock.attention)
-    elif squared:
-        reasons.append(passed("no-force", reason=growth.reason))
-    else:
-        reasons.append(passed("embedding-entropy"))
-    return prediction.changed(
-        value=ValueStage(None, clock.escape, prediction.value.modes),
-        attention=stage,
-        sentences=tuple(said),
-        not_covered=(*prediction.not_covered, *reasons),
-        trained_embedding=clock,
     )
+    prediction = prediction.more(
+        [said], value=ValueStage(None, clock.escape, prediction.value.modes), trained_embedding=clock
+    )
+    if clock.attention is None:
+        reason = passed("no-force", reason=growth.reason) if squared else passed("embedding-entropy")
+        return prediction.more(reasons=[reason])
+    said = (
+        f"Then key and query grow {clock.square:.4g} times as fast as on one-hot words: half-way near "
+        f"{clock.attention:.5g} (measured: up to a quarter earlier)."
+    )
+    stage = AttentionStage(
+        growth.sigma, min(growth.topics - 1, dim), growth.e_fold(dim) / clock.square, half_time=clock.attention
+    )
+    return prediction.more([said], attention=stage)
 
 
-def with_steps(prediction: Dynamics, topic: Mode | None) -> Dynamics:
+def with_adam(prediction: Dynamics, rate: float, topic: Mode | None) -> Dynamics:
     how, growth = prediction.training, prediction.growth
-    if how.lr is None:
-        return prediction
-    if how.optimizer == "sgd":
-        return with_sgd(prediction, how.lr * how.loss_scale)
     if how.loss != "squared" or how.embedding != "one-hot" or growth is None or topic is None:
-        reason = passed("adam-setting")
-        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
-    clock = adam_clock(
-        growth,
-        topic.eigenvalue,
-        attention_dim=how.attention_dim,
-        init_scale=how.init_scale,
-        lr=how.lr,
-        eps=how.eps,
-        loss_scale=how.loss_scale,
-        batch_noise=how.batch_noise,
-        output_bias=how.output_bias,
-    )
+        return prediction.without_steps(passed("adam-setting"))
+    clock = adam_clock(growth, topic.eigenvalue, lr=rate, batch_noise=how.batch_noise, **how.of_adam)
     known = prediction.attention.plateau_norm is not None and how.init_scale <= LARGEST_SCALE
     attention = clock.attention if known else None
     fewest = min(clock.value, attention or math.inf)
     if fewest < FEWEST_STEPS:
-        reason = passed("adam-fast", lr=how.lr, fewest=fewest, least=FEWEST_STEPS)
-        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
+        return prediction.without_steps(passed("adam-fast", lr=rate, fewest=fewest, least=FEWEST_STEPS))
     said = [f"Adam: W_V is half-way after {clock.value:.4g} steps"]
     if attention is not None:
         said[0] += (
@@ -135,49 +105,25 @@ def with_steps(prediction: Dynamics, topic: Mode | None) -> Dynamics:
             f"epsilon, which delays them above {clock.delays_attention_from:.2g} and rules them above "
             f"{clock.rules_attention_from:.2g} (over the scale of the loss)"
         )
-        clock = clock._replace(followed=followed_steps(prediction, growth, clock.value))
+        if how.batch_noise == 1:
+            clock = clock._replace(followed=entry_steps(growth, value=clock.value, lr=rate, **how.of_adam))
     if clock.followed is not None:
         said.append(
             f"With Adam's own averages, which make its steps longer where gradients grow, key and query are half-way "
             f"after {clock.followed:.4g} steps (full batches; measured: .84 to 1.15 of it)"
         )
-    sentences = (*prediction.sentences, *(f"{one}." for one in said))
-    return prediction.changed(steps=Steps(clock.value, attention), sentences=sentences, adam=clock)
-
-
-def followed_steps(prediction: Dynamics, growth: Growth, value: float) -> float | None:
-    """The half-way step of key by one entry; None with noise of batches, or where that is not followed so far."""
-    how = prediction.training
-    if how.batch_noise != 1 or how.lr is None:
-        return None
-    return entry_steps(
-        growth,
-        value=value,
-        attention_dim=how.attention_dim,
-        init_scale=how.init_scale,
-        lr=how.lr,
-        eps=how.eps,
-        loss_scale=how.loss_scale,
-        output_bias=how.output_bias,
-    )
+    return prediction.more([f"{one}." for one in said], steps=Steps(clock.value, attention), adam=clock)
 
 
 def with_sgd(prediction: Dynamics, rate: float) -> Dynamics:
     fastest = max(mode.eigenvalue for mode in prediction.best.modes)
     if rate * fastest >= 1:
         stable = 1 / (fastest * prediction.training.loss_scale)
-        reason = passed("sgd-diverges", lr=prediction.training.lr, stable=stable)
-        return prediction.changed(steps=Steps(None, None), not_covered=(*prediction.not_covered, reason))
-    value, attention = (
-        None if time is None else time / rate for time in (prediction.value.half_time, prediction.attention.half_time)
-    )
-    parts = [
-        f"{name} after {steps:.5g} steps"
-        for name, steps in (("W_V is half-way", value), ("key and query", attention))
-        if steps is not None
-    ]
-    said = (f"SGD: {', '.join(parts)}.",) if parts else ()
-    return prediction.changed(steps=Steps(value, attention), sentences=(*prediction.sentences, *said))
+        return prediction.without_steps(passed("sgd-diverges", lr=prediction.training.lr, stable=stable))
+    times = {"W_V is half-way": prediction.value.half_time, "key and query": prediction.attention.half_time}
+    steps = {name: None if time is None else time / rate for name, time in times.items()}
+    parts = [f"{name} after {number:.5g} steps" for name, number in steps.items() if number is not None]
+    return prediction.more([f"SGD: {', '.join(parts)}."] if parts else [], steps=Steps(*steps.values()))
 
 
 SMALLEST_SCALE, LARGEST_RATE = 1e-100, 1e6  # of what is given: nothing beyond overflows
@@ -230,24 +176,20 @@ def dynamics(
     topic = next((mode for mode in modes if mode.name == TOPICS), None)
     if topic is None and growth is None and best.settings.infinite:
         topic = min(modes, key=lambda mode: mode.eigenvalue)  # topics that are not alike: the last one that is learnt
-    prediction = Dynamics(
-        world_numbers(topics, prior, masking),
-        how,
-        value_stage(best, topic),
-        AttentionStage(),
-        None,
-        (value_sentence(best, topic),),
-        (why_not,) if why_not else (),
-        best,
-        growth,
-    )
+    numbers = {name: value for name, value in vars(best.settings).items() if name != "weighting"}
+    value = ValueStage(None, None, best.modes)
+    prediction = Dynamics(numbers, how, value, AttentionStage(), None, (), why_not, best, growth)
     if how.embedding == "trained":
         prediction = with_embedding(prediction, topic)
     elif how.loss == "cross-entropy":
         prediction = with_cross_entropy(prediction, topic)
-    elif growth is not None:
-        prediction = with_attention(prediction, growth, topic)
-    return with_steps(prediction, topic)
+    else:
+        prediction = with_attention(with_value(prediction, topic), topic)
+    if how.lr is None:
+        return prediction
+    if how.optimizer == "adam":
+        return with_adam(prediction, how.lr, topic)
+    return with_sgd(prediction, how.lr * how.loss_scale)
 
 
 def parts_of(
@@ -255,10 +197,10 @@ def parts_of(
 ) -> tuple[TopicModel, DocumentPrior, Masking]:
     if isinstance(world, Setting):
         return world.topic_model, Fixed(topics_per_document=world.tau, length="infinite"), world.masking
-    if isinstance(world, TopicModel):
-        if prior is None:
-            raise InputError("a topic model needs a prior: give the law of theta, or a Setting or World")
+    if isinstance(world, TopicModel) and prior is not None:
         return world, prior, masking or Masking()
+    if isinstance(world, TopicModel):
+        raise InputError("a topic model needs a prior: give the law of theta, or a Setting or World")
     here = world if isinstance(world, World) else world.world
     return here.topic_model, prior or here.prior, masking or here.masking
 
@@ -310,113 +252,100 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
     return how
 
 
-def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, str | None]:
+def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, tuple[str, ...]]:
+    """How attention grows, or the reason why it is not known."""
     if checked_length(prior.length) != "infinite":
-        return None, passed("finite-documents", length=prior.length)
+        return None, (passed("finite-documents", length=prior.length),)
     try:
-        return Growth.of(topics, prior, masking), None
+        return Growth.of(topics, prior, masking), ()
     except InputError as error:
-        return None, passed("topics-not-alike", error=error)
+        return None, (passed("topics-not-alike", error=error),)
 
 
 def value_optimum(topics: TopicModel, prior: DocumentPrior, masking: Masking, growth: Growth | None) -> ValueOptimum:
     """W*; where the topics are alike nothing of the size of T x T is made."""
     if growth is None:
         return optimum(topics, prior, masking)
-    numbers = (masking.p_mask, masking.p_correct, masking.p_random)
-    settings = OptimumSettings(topics.topics, topics.words, described(prior), "infinite", "run", *numbers)
+    settings = OptimumSettings.of(topics.topics, topics.words, prior, "infinite", masking)
     return symmetric_optimum(settings, growth.shares.contrast, masking, length_weights("infinite", masking.p_mask))
 
 
-def value_stage(best: ValueOptimum, topic: Mode | None) -> ValueStage:
+def with_value(prediction: Dynamics, topic: Mode | None) -> Dynamics:
+    modes = prediction.best.modes
     if topic is None:
-        return ValueStage(0.0, None, best.modes)
-    return ValueStage(2 * topic.eigenvalue, topic.half_time, best.modes)
-
-
-def value_sentence(best: ValueOptimum, topic: Mode | None) -> str:
-    if topic is None:
-        return "W_V never learns topics: all documents show them alike."
-    return (
+        said = "W_V never learns topics: all documents show them alike."
+        return prediction.more([said], value=ValueStage(0.0, None, modes))
+    said = (
         f"W_V learns {topic.name} at the rate {2 * topic.eigenvalue:.5g}: half of it at time {topic.half_time:.5g} "
         "(learning rate x steps), under gradient flow, squared loss and uniform attention."
     )
+    return prediction.more([said], value=ValueStage(2 * topic.eigenvalue, topic.half_time, modes))
 
 
-def with_attention(prediction: Dynamics, growth: Growth, topic: Mode | None) -> Dynamics:
+def with_attention(prediction: Dynamics, topic: Mode | None) -> Dynamics:
     """Sigma, the plateau and the half-time, as far as each is known."""
-    dim, scale, modes = prediction.training.attention_dim, prediction.training.init_scale, growth.topics - 1
+    growth = prediction.growth
+    if growth is None:
+        return prediction
     if growth.reason is not None or topic is None:
-        sigma = None if topic is None else 0.0
-        stage = AttentionStage(sigma=sigma, rank=None if topic is None else 0)
-        return prediction.changed(
-            attention=stage, not_covered=(*prediction.not_covered, passed("no-force", reason=growth.reason))
-        )
+        stage = AttentionStage() if topic is None else AttentionStage(sigma=0.0, rank=0)
+        return prediction.more(reasons=[passed("no-force", reason=growth.reason)], attention=stage)
+    dim, scale, modes = prediction.training.attention_dim, prediction.training.init_scale, growth.topics - 1
     e_fold = growth.e_fold(dim)
     stage = AttentionStage(growth.sigma, min(modes, dim), e_fold)
-    said = (
+    said = [
         f"The force on attention is then {growth.sigma:.6g} times the projector on {modes} topic contrasts: key and "
         f"query grow by e in time {e_fold:.5g}."
-    )
+    ]
     if dim < modes:
-        reason = passed("few-dimensions", dim=dim, modes=modes)
-        return prediction.changed(
-            attention=stage, sentences=(*prediction.sentences, said), not_covered=(*prediction.not_covered, reason)
-        )
-    constant, norm = growth.constant(dim), growth.plateau_norm(dim)
-    leaving, gain = escape_rate(growth, dim), gain_by_half_time(growth, dim)
-    first = growth.expected_start(dim, scale)
+        return prediction.more(said, [passed("few-dimensions", dim=dim, modes=modes)], attention=stage)
+    first, leaving, gain = growth.expected_start(dim, scale), escape_rate(growth, dim), gain_by_half_time(growth, dim)
     unknown = no_half_time(growth, first, scale, topic, e_fold, gain)
-    half = None if unknown else growth.half_time(dim, first)
-    stage = AttentionStage(
-        growth.sigma,
-        modes,
-        e_fold,
-        growth.l_star,
-        growth.alpha_star,
-        norm,
-        constant,
-        half,
-        growth.loss(growth.l_star),
-        leaving,
-        gain,
-        None if unknown else third_act_time(growth, dim, scale),
+    stage = replace(
+        stage,
+        l_star=growth.l_star,
+        alpha_star=growth.alpha_star,
+        plateau_norm=growth.plateau_norm(dim),
+        constant=growth.constant(dim),
+        half_time=None if unknown else growth.half_time(dim, first),
+        loss=growth.loss(growth.l_star),
+        third_act_rate=leaving,
+        third_act_gain=gain,
+        third_act_time=None if unknown else third_act_time(growth, dim, scale),
     )
-    sentences = [
-        said,
-        f"They end on a plateau: norm {norm:.5g}, {modes} equal singular values, {growth.alpha_star:.4g} times as much "
-        f"attention to a word of the same topic, loss {stage.loss:.5f}.",
-        f"They are half-way at {e_fold:.5g} ln({constant:.4g} / s)"
+    said += [
+        f"They end on a plateau: norm {stage.plateau_norm:.5g}, {modes} equal singular values, {growth.alpha_star:.4g} "
+        f"times as much attention to a word of the same topic, loss {stage.loss:.5f}.",
+        f"They are half-way at {e_fold:.5g} ln({stage.constant:.4g} / s)"
         + (
             "."
-            if half is None
-            else f" = {half:.5g}, {half * 2 * topic.eigenvalue / math.log(2):.4g} times as late as contrasts in W_V."
+            if stage.half_time is None
+            else f" = {stage.half_time:.5g}, {stage.half_time * 2 * topic.eigenvalue / math.log(2):.4g} times as late "
+            "as contrasts in W_V."
         )
         + " s is the scale of the start.",
     ]
     if leaving > 0:
-        sentences.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
+        said.append(third_act_sentence(leaving, gain, scale, stage.third_act_time))
         if not unknown and stage.third_act_time is None:
             unknown = passed("early-third-act")
-    return prediction.changed(
-        attention=stage,
-        sentences=(*prediction.sentences, *sentences),
-        not_covered=(*prediction.not_covered, *([unknown] if unknown else [])),
-    )
+    return prediction.more(said, [unknown] if unknown else [], attention=stage)
 
 
 def third_act_sentence(leaving: float, gain: float, scale: float, time: float | None) -> str:
-    said = (
-        "The plateau is a saddle, which training leaves again (the third act): on it differences inside topics "
-        f"grow by e in time {1 / leaving:.5g}; when key and query are half-way they have grown by exp({gain:.3g})."
-    )
     reached = math.log(scale) + gain if scale > 0 else -math.inf
     if reached > EARLY:
-        said += " From this start they are not small then: the norms rise past the plateau without resting there"
-        return said + (", and half-way comes 2% to 20% earlier." if reached > 0 else ".")
-    if time is None:
-        return said + " They show before the plateau is reached."
-    return said + f" In W_V their norm is {SHOWS:g} near time {time:.5g} (measured: up to 16% earlier)."
+        then = "From this start they are not small then: the norms rise past the plateau without resting there"
+        then += ", and half-way comes 2% to 20% earlier." if reached > 0 else "."
+    elif time is None:
+        then = "They show before the plateau is reached."
+    else:
+        then = f"In W_V their norm is {SHOWS:g} near time {time:.5g} (measured: up to 16% earlier)."
+    return (
+        "The plateau is a saddle, which training leaves again (the third act): on it differences inside topics "
+        f"grow by e in time {1 / leaving:.5g}; when key and query are half-way they have grown by exp({gain:.3g}). "
+        f"{then}"
+    )
 
 
 def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:

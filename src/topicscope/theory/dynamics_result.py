@@ -1,10 +1,14 @@
-"""What `dynamics` returns: when value, then key and query are learnt, in time and in steps, and what is not covered."""
+"""What `dynamics` returns: when value, then key and query are learnt, in time and in steps, and what is not covered.
+
+`LIMITS` says what the laws of the stages cover, and why a limit is one (`topicscope list laws`).
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -13,9 +17,7 @@ from topicscope.ground import Result, arrow_table
 from topicscope.theory.clocks import AdamClock, EmbeddingClock, MaskFirst
 from topicscope.theory.forces import Loss
 from topicscope.theory.growth import Growth
-from topicscope.theory.optimum import described
 from topicscope.theory.value_optimum import Mode, ValueOptimum
-from topicscope.world import DocumentPrior, Masking, TopicModel
 
 if TYPE_CHECKING:
     import pyarrow
@@ -63,6 +65,13 @@ class Training:
     batch_noise: float = 1.0
     output_bias: bool = False
 
+    @property
+    def of_adam(self) -> dict[str, Any]:
+        """What Adam's clocks need beside the rate and the noise of batches."""
+        return {
+            name: getattr(self, name) for name in ("attention_dim", "init_scale", "eps", "loss_scale", "output_bias")
+        }
+
 
 @dataclass(frozen=True)
 class ValueStage:
@@ -84,7 +93,7 @@ class ValueStage:
     half_time: float | None
     modes: tuple[Mode, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         modes = [mode.as_dict() | {"rate": 2 * mode.eigenvalue} for mode in self.modes]
         return {"rate": self.rate, "half_time": self.half_time, "modes": modes}
 
@@ -168,16 +177,8 @@ MEANINGS = {
 """By stage and quantity. Time is learning rate x steps."""
 
 
-def world_numbers(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> dict[str, object]:
-    return {
-        "topics": topics.topics,
-        "words": topics.words,
-        "prior": described(prior),
-        "length": prior.length,
-        "p_mask": masking.p_mask,
-        "p_correct": masking.p_correct,
-        "p_random": masking.p_random,
-    }
+def number(value: float | None) -> float | None:
+    return None if value is None else float(value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -237,17 +238,13 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        rows = [("value", name, value) for name, value in self.value.as_dict().items() if name != "modes"]
-        rows += [("attention", name, value) for name, value in asdict(self.attention).items()]
-        rows += [("steps", name, value) for name, value in ({} if self.steps is None else asdict(self.steps)).items()]
+        """The numbers of each stage, with their meanings; gradient flow has no steps."""
+        steps = {} if self.steps is None else vars(self.steps)
+        stages = {"value": vars(self.value), "attention": vars(self.attention), "steps": steps}
         return [
-            {
-                "stage": stage,
-                "quantity": name,
-                "value": None if value is None else float(value),
-                "meaning": MEANINGS[stage, name],
-            }
-            for stage, name, value in rows
+            {"stage": stage, "quantity": name, "value": number(stages[stage][name]), "meaning": meaning}
+            for (stage, name), meaning in MEANINGS.items()
+            if name in stages[stage]
         ]
 
     def table(self) -> pyarrow.Table:
@@ -279,5 +276,116 @@ class Dynamics(Result):
             norms["key"] = np.sqrt(math.sqrt(dim) * modes * ell + rest)
         return norms
 
-    def changed(self, **parts: Any) -> Dynamics:
-        return replace(self, **parts)
+    def more(self, sentences: Sequence[str] = (), reasons: Sequence[str] = (), **parts: Any) -> Dynamics:
+        """With other parts, more sentences, and more reasons why something is not covered."""
+        said, not_covered = (*self.sentences, *sentences), (*self.not_covered, *reasons)
+        return replace(self, sentences=said, not_covered=not_covered, **parts)
+
+    def without_steps(self, reason: str) -> Dynamics:
+        return self.more(reasons=[reason], steps=Steps(None, None))
+
+
+class Limit(NamedTuple):
+    """What is covered, and the reason where it is not, with places for numbers."""
+
+    covers: str
+    reason: str
+
+
+LIMITS = {
+    "finite-documents": Limit(
+        "infinite documents",
+        "key and query, at documents of length {length}: finite documents teach W_V a diagonal, which adds to the "
+        "force on attention; only infinite documents are analysed (length infinite)",
+    ),
+    "topics-not-alike": Limit("disjoint, exchangeable topics of equal words", "key and query: {error}"),
+    "no-force": Limit("a force on attention", "key and query: {reason}"),
+    "few-dimensions": Limit(
+        "attention_dim of T - 1 or more",
+        "the plateau, at attention_dim = {dim}: {modes} topic contrasts do not fit into fewer dimensions",
+    ),
+    "zero-start": Limit(
+        "a start above 0",
+        "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance",
+    ),
+    "large-start": Limit(
+        "starts up to .03",
+        "the half-time of key and query, at init_scale = {scale:g}: the law was measured up to {largest:g}; larger "
+        "starts mix the stages",
+    ),
+    "above-plateau": Limit(
+        "starts below half of the plateau",
+        "the half-time of key and query, at init_scale = {scale:g}: in topic contrasts they start above half of the "
+        "plateau's norm, so there is no rise to be half-way on",
+    ),
+    "slow-value": Limit(
+        "W_V ten times as fast as key and query",
+        "the half-time of key and query under gradient flow: W_V is less than ten times as fast as they are, so it "
+        "does not follow them at once",
+    ),
+    "overtaken": Limit(
+        "key and query before differences inside topics",
+        "the half-time of key and query under gradient flow: before it differences inside topics grow by "
+        "exp({gain:.3g}), from init_scale = {scale:g} to the size of the weights; a smaller start keeps the acts apart",
+    ),
+    "early-third-act": Limit(
+        "a third act after the plateau",
+        "the third act's time: from this start it shows before key and query are on their plateau",
+    ),
+    "entropy-half-times": Limit(
+        "the start under cross entropy alone",
+        "half-times under cross entropy: they depend on the length of the run; only the start is known",
+    ),
+    "entropy-topics": Limit(
+        "infinite documents and topics that are alike",
+        "the start under cross entropy: known for infinite documents and topics that are alike",
+    ),
+    "entropy-same-topics": Limit(
+        "documents that differ in their topics",
+        "the start under cross entropy: all documents have the same topics, so none is learnt",
+    ),
+    "entropy-no-mask": Limit(
+        "masked positions that show [MASK]", "the start under cross entropy: no masked position shows [MASK]"
+    ),
+    "entropy-start": Limit(
+        "starts above 0 and up to .03",
+        "the start under cross entropy at init_scale = {scale:g}: the law holds above 0 and was measured up to "
+        "{largest:g}",
+    ),
+    "embedding-topics": Limit(
+        "infinite documents and topics that are alike",
+        "a trained embedding: known for infinite documents and topics that are alike",
+    ),
+    "embedding-same-topics": Limit(
+        "documents that differ in their topics",
+        "a trained embedding: all documents have the same topics, so none is learnt",
+    ),
+    "embedding-adam": Limit("flow or SGD", "a trained embedding with Adam: its steps do not feel the saddle at zero"),
+    "embedding-start": Limit(
+        "starts above 0, up to init_scale x sqrt(width) = .3",
+        "a trained embedding at init_scale x sqrt(width) = {size:.3g}: the law holds above 0 and up to {largest:g}",
+    ),
+    "embedding-entropy": Limit(
+        "key and query with squared loss",
+        "key and query with a trained embedding under cross entropy: their later course is not known",
+    ),
+    "adam-setting": Limit(
+        "one-hot words, squared loss, infinite documents, topics that are alike",
+        "steps of Adam: known for one-hot words, squared loss, infinite documents and topics that are alike",
+    ),
+    "adam-fast": Limit(
+        "ten steps of Adam or more",
+        "steps of Adam at lr = {lr:g}: the clocks give {fewest:.2g}, and they hold from {least} on, which is how many "
+        "gradients Adam's first mean spans",
+    ),
+    "sgd-diverges": Limit(
+        "rates of SGD below 1 over the largest eigenvalue",
+        "steps of SGD: at lr = {lr:g} W_V diverges; it is stable below {stable:.4g}",
+    ),
+}
+"""By code. Each stage has some of them: see `laws.LAWS`."""
+
+
+def passed(code: str, **numbers: object) -> str:
+    """The reason where a limit is passed."""
+    return LIMITS[code].reason.format(**numbers)

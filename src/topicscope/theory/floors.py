@@ -100,7 +100,7 @@ def bayes_loss(
         return _infinite_loss(loss, topic_model, masking, documents, own_word)
     masks, count = documents.masks, len(documents)
     counts, a, e = shown_evidence(topic_model, masking, documents, hide_masked=hide_masked)
-    looked_at = masks.shown if own_word else np.full_like(masks.shown, MASK)
+    looked_at = masks.shown if own_word else MASK
     pair, row = np.unique(masks.document * topic_model.vocabulary + looked_at, return_inverse=True)
     document, shown = np.divmod(pair, topic_model.vocabulary)
     evidence = counts[document, 1:]
@@ -243,14 +243,14 @@ def uniform_optimum(
         >>> round(best.loss, 6), bool(abs(best.matrix - theorem2(setting).matrix()).max() < 1e-9)
         (0.833333, True)
     """
-    shown, wanted, spread = [], [], 0.0
-    for rows in batches:
+
+    def wanted(rows: Rows) -> Float[np.ndarray, "D V"]:
         size = rows.context.shape
-        y = np.bincount(rows.target, rows.target_weight, math.prod(size)).reshape(size) * size[0]
-        shown.append(rows.context.astype(float))
-        wanted.append(y)
-        spread += float((1 - (y**2).sum(1)).sum())
-    x, y = np.concatenate(shown), np.concatenate(wanted)
+        return np.bincount(rows.target, rows.target_weight, math.prod(size)).reshape(size) * size[0]
+
+    parts = [(rows.context.astype(float), wanted(rows)) for rows in batches]
+    x, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    spread = sum(float((1 - (part**2).sum(1)).sum()) for _, part in parts)
     total, vocabulary = x.shape
     scale, fixed = 1 / np.sqrt(total), np.zeros(vocabulary) if bias is None else bias
     left, right = (np.hstack([x, np.ones((total, 1))]) if free_bias else x) * scale, (y - fixed) * scale

@@ -20,6 +20,9 @@ from topicscope.ground import InputError, refuse
 from topicscope.theory.setting import Setting
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
+Values = Any
+"""A number, or an array of numbers."""
+
 SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal
 
@@ -79,7 +82,7 @@ class TopicShares:
     others: Float[np.ndarray, " n"]
     probability: Float[np.ndarray, " n"]
 
-    def mean(self, values: Float[np.ndarray, "... n"]) -> Any:
+    def mean(self, values: Float[np.ndarray, "... n"]) -> Values:
         """Expectation over the law of one topic: a number, or one for each row."""
         expected = values @ self.probability
         return float(expected) if expected.ndim == 0 else expected
@@ -128,9 +131,8 @@ def beta_quadrature(a: float, b: float) -> tuple[Float[np.ndarray, " n"], Float[
 
 
 def listed_shares(thetas: Float[np.ndarray, "K T"], probability: Float[np.ndarray, " K"]) -> TopicShares:
-    squares = (thetas**2).sum(1)[:, None] - thetas**2
-    each = np.repeat(probability / thetas.shape[1], thetas.shape[1])
-    return TopicShares(thetas.shape[1], thetas.ravel(), squares.ravel(), each)
+    topics, others = thetas.shape[1], (thetas**2).sum(1)[:, None] - thetas**2
+    return TopicShares(topics, thetas.ravel(), others.ravel(), np.repeat(probability / topics, topics))
 
 
 def topic_shares(prior: DocumentPrior, topics: int) -> TopicShares:
@@ -173,8 +175,7 @@ def exchangeable_rows(thetas: Float[np.ndarray, "K T"], probability: Float[np.nd
         return np.hstack([different, np.bincount(place.ravel(), probability)[:, None]])
 
     topics, here = thetas.shape[1], law(thetas)
-    swapped = [1, 0, *range(2, topics)] if topics > 1 else [0]
-    orders = (swapped, [*range(1, topics), 0])
+    orders = [1, 0, *range(2, topics)][-topics:], [*range(1, topics), 0]  # of one topic there is one order
     return all(
         here.shape == there.shape and bool(np.abs(here - there).max() <= SAME)
         for there in (law(thetas[:, order]) for order in orders)
@@ -258,8 +259,7 @@ def group_rates(setting: Setting, groups: int, rho: float) -> GroupRates:
         (not 0 <= rho <= 1, f"rho = {rho:g}: expected a probability"),
         (rho > 0 and s.tau > h, f"topics_per_document = {s.tau}: a group has only {h} topics"),
     )
-    pairs = s.tau * (s.tau - 1)
-    one = s.tau / s.T
+    pairs, one = s.tau * (s.tau - 1), s.tau / s.T
     apart = (1 - rho) * pairs / (s.T * (s.T - 1)) if s.T > 1 else 0.0
     together = apart + (rho * pairs / (s.T * (h - 1)) if h > 1 else 0.0)
     scale = s.masking.k**2 / (s.v * s.tau**2)
@@ -308,10 +308,9 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
         >>> bool(abs(difference).max() < 1e-15)
         True
     """
-    total, eye = np.zeros_like(value), np.eye(len(value))
-    for x, p, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
-        total += probability * x[:, None] * ((eye - x) @ value.T @ (eye - p).T) * p
-    return 2 * masking.p_correct * total
+    eye, documents = np.eye(len(value)), zip(*world.infinite(masking), world.probabilities, strict=True)
+    forces = (chance * x[:, None] * ((eye - x) @ value.T @ (eye - p).T) * p for x, p, chance in documents)
+    return 2 * masking.p_correct * np.asarray(sum(forces))
 
 
 def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:

@@ -13,12 +13,11 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, Progress, one_thread, refuse, silent
+from topicscope.ground import Progress, one_thread, refuse, silent
 from topicscope.theory.population import NamedWeights, Population
 
 TOLERANCE = 1e-4
@@ -78,10 +77,10 @@ class Trajectory:
     def reaches(self, part: str, norm: float) -> float:
         """When the norm first rises to a number, between two steps by the cubic of its square; NaN: never."""
         squares, slopes = self.squares[part], self.slopes[part]
-        above = np.flatnonzero(np.array(squares) >= norm**2)
-        if not len(above) or above[0] == 0:
-            return float("nan") if not len(above) else self.times[0]
-        i = int(above[0])
+        above = np.array(squares) >= norm**2
+        i = int(above.argmax())
+        if not above.any() or i == 0:
+            return self.times[0] if above.any() else math.nan
         h = self.times[i] - self.times[i - 1]
         return self.times[i - 1] + h * crossing(squares[i - 1], squares[i], h * slopes[i - 1], h * slopes[i], norm**2)
 
@@ -92,8 +91,7 @@ class Trajectory:
     def slowest(self, after: float = 0.0) -> int:
         """The step of least speed from a time on: where the flow comes nearest to a saddle or to its end."""
         late = np.array(self.times) >= after
-        if not late.any():
-            raise InputError(f"after = {after:g}: the flow ended at {self.times[-1]:g}")
+        refuse((not late.any(), f"after = {after:g}: the flow ended at {self.times[-1]:g}"))
         return int(np.argmin(np.where(late, self.speeds, np.inf)))
 
 
@@ -108,19 +106,9 @@ def crossing(low: float, high: float, slope_low: float, slope_high: float, level
     return right
 
 
-class StepCoefficients(NamedTuple):
-    """Coefficients of a Chebyshev step of s gradients, from the second on."""
-
-    first: float
-    mu: list[float]
-    nu: list[float]
-    mu_step: list[float]
-    gamma_step: list[float]
-
-
 @functools.cache
-def stages(s: int) -> StepCoefficients:
-    """Second-order Runge-Kutta-Chebyshev with damping 2/13."""
+def stages(s: int) -> tuple[float, list[tuple[float, float, float, float]]]:
+    """Second-order Runge-Kutta-Chebyshev, damping 2/13: the first gradient's factor; mu, nu, mu~, gamma~ of others."""
     w0 = 1 + 2 / (13 * s * s)
     t, dt, ddt = [1.0, w0], [0.0, 1.0], [0.0, 0.0]
     for _ in range(2, s + 1):  # Chebyshev polynomials at w0 and two derivatives
@@ -130,34 +118,31 @@ def stages(s: int) -> StepCoefficients:
     w1 = dt[s] / ddt[s]
     b = [ddt[max(j, 2)] / dt[max(j, 2)] ** 2 for j in range(s + 1)]
     a = [1 - b[j] * t[j] for j in range(s + 1)]
-    steps = range(2, s + 1)
-    mu_step = [2 * b[j] * w1 / b[j - 1] for j in steps]
-    return StepCoefficients(
-        b[1] * w1,
-        [2 * b[j] * w0 / b[j - 1] for j in steps],
-        [-b[j] / b[j - 2] for j in steps],
-        mu_step,
-        [-a[j - 1] * m for j, m in zip(steps, mu_step, strict=True)],
-    )
+    steps = [(j, 2 * b[j] * w1 / b[j - 1]) for j in range(2, s + 1)]
+    return b[1] * w1, [(2 * b[j] * w0 / b[j - 1], -b[j] / b[j - 2], step, -a[j - 1] * step) for j, step in steps]
 
 
 def flat(weights: NamedWeights) -> Float[np.ndarray, " n"]:
     return np.concatenate([part.ravel() for part in weights.values()]).astype(float)
 
 
+@dataclass
 class Flow:
     """The weights as one vector, its velocity, and one step."""
 
-    def __init__(self, population: Population, start: NamedWeights, tolerance: float) -> None:
-        self.population, self.tolerance = population, tolerance
-        self.shapes = {name: part.shape for name, part in start.items()}
-        self.cuts = np.cumsum([part.size for part in start.values()])[:-1]
-        self.gradients = 0
-        self.direction: Float[np.ndarray, " n"] | None = None  # of the largest eigenvalue
+    population: Population
+    start: NamedWeights
+    tolerance: float
+    gradients: int = 0
+    direction: Float[np.ndarray, " n"] | None = None  # of the largest eigenvalue
+
+    @functools.cached_property
+    def cuts(self) -> Int[np.ndarray, " parts"]:
+        return np.cumsum([part.size for part in self.start.values()])[:-1]
 
     def weights(self, vector: Float[np.ndarray, " n"]) -> NamedWeights:
-        parts = zip(self.shapes.items(), np.split(vector, self.cuts), strict=True)
-        return {name: part.reshape(shape) for (name, shape), part in parts}
+        parts = zip(self.start.items(), np.split(vector, self.cuts), strict=True)
+        return {name: part.reshape(like.shape) for (name, like), part in parts}
 
     def speed(self, vector: Float[np.ndarray, " n"]) -> tuple[float, Float[np.ndarray, " n"]]:
         self.gradients += 1
@@ -166,9 +151,8 @@ class Flow:
 
     def largest_eigenvalue(self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"]) -> float:
         """Of the Hessian, by the power method on differences of the gradient."""
-        direction, eigenvalue = self.direction, 0.0
-        if direction is None:
-            direction = speed if np.linalg.norm(speed) > 0 else np.ones_like(at)
+        first = speed if np.linalg.norm(speed) > 0 else np.ones_like(at)
+        direction, eigenvalue = first if self.direction is None else self.direction, 0.0
         size = 1e-6 * max(float(np.linalg.norm(at)), 1e-3)
         for _ in range(50):
             direction = direction / np.linalg.norm(direction)
@@ -184,12 +168,11 @@ class Flow:
     def step(
         self, at: Float[np.ndarray, " n"], speed: Float[np.ndarray, " n"], h: float, count: int
     ) -> Float[np.ndarray, " n"]:
-        c = stages(count)
-        before, now = at, at + c.first * h * speed
-        for mu, nu, mu_step, gamma_step in zip(c.mu, c.nu, c.mu_step, c.gamma_step, strict=True):
-            velocity = self.speed(now)[1]
-            following = (1 - mu - nu) * at + mu * now + nu * before + h * (mu_step * velocity + gamma_step * speed)
-            before, now = now, following
+        first, others = stages(count)
+        before, now = at, at + first * h * speed
+        for mu, nu, mu_step, gamma_step in others:
+            change = h * (mu_step * self.speed(now)[1] + gamma_step * speed)
+            before, now = now, (1 - mu - nu) * at + mu * now + nu * before + change
         return now
 
     def error(self, estimate: Float[np.ndarray, " n"], at: Float[np.ndarray, " n"]) -> float:

@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError
-from topicscope.theory.forces import TopicShares, contrast_force, topic_shares
+from topicscope.ground import refuse
+from topicscope.theory.forces import TopicShares, Values, contrast_force, topic_shares
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 NODES = 400  # of the quadratures and of the curve
@@ -30,9 +30,6 @@ STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau furth
 Numbers = float | Float[np.ndarray, " m"]
 """One l, or several at once."""
 
-Values = Any
-"""What belongs to one l, or to several: a number or an array."""
-
 
 class ScoreMoments(NamedTuple):
     """A and B at l, and their slopes in l: numbers, or arrays where several l are given."""
@@ -41,6 +38,11 @@ class ScoreMoments(NamedTuple):
     square: Values
     joint_slope: Values
     square_slope: Values
+
+    @property
+    def best(self) -> Values:
+        """The factor a of W_V = a Pi + u 1' that is best at l."""
+        return self.joint / self.square
 
 
 class Attended(NamedTuple):
@@ -82,11 +84,13 @@ class Growth:
     @classmethod
     def of(cls, topic_model: TopicModel, prior: DocumentPrior, masking: Masking | None = None) -> Growth:
         """InputError where the topics are not alike, or attention has no force to start with."""
-        if not topic_model.uniform:
-            raise InputError(
+        refuse(
+            (
+                not topic_model.uniform,
                 "the growth of attention is known only for disjoint topics of equally many, equally probable words "
-                "(no overlap, no Zipf exponent, no common words)"
+                "(no overlap, no Zipf exponent, no common words)",
             )
+        )
         return cls(topic_model.block_size, masking or Masking(), topic_shares(prior, topic_model.topics))
 
     @property
@@ -146,9 +150,8 @@ class Growth:
 
     def force(self, ell: Numbers) -> Values:
         """g(l): at the best W_V the slope of the loss is that of A and B alone."""
-        joint, square, joint_slope, square_slope = self.moments(ell)
-        a = joint / square
-        return (2 * a * joint_slope - a**2 * square_slope) / (self.topics - 1)
+        at = self.moments(ell)
+        return (2 * at.best * at.joint_slope - at.best**2 * at.square_slope) / (self.topics - 1)
 
     def loss(self, ell: float) -> float:
         moments = self.moments(ell)
@@ -175,8 +178,7 @@ class Growth:
 
     @cached_property
     def l_star(self) -> float:
-        if self.reason is not None:
-            raise InputError(f"no second stage is predicted: {self.reason}")
+        refuse((self.reason is not None, f"no second stage is predicted: {self.reason}"))
         low, high = 0.0, float(self.v)
         while self.force(high) > 0:
             low, high = high, 2 * high
@@ -264,17 +266,15 @@ def escape_rate(growth: Growth, attention_dim: int, ell: float | None = None) ->
         >>> round(1 / escape_rate(growth, attention_dim=13))  # time of an e-fold
         11043
     """
-    if growth.v == 1:
-        return 0.0
-    return float(coupling(growth, attention_dim, growth.l_star if ell is None else ell).rate)
+    ell = growth.l_star if ell is None else ell
+    return float(coupling(growth, attention_dim, ell).rate) if growth.v > 1 else 0.0
 
 
 def coupling(growth: Growth, attention_dim: int, ell: Numbers) -> Coupling:
     """At L = l Pi, for v from 2 on."""
     topics, v, theta, mean = growth.topics, growth.v, growth.shares.share, growth.shares.mean
     random, correct = growth.shown
-    moments = growth.moments(ell)
-    best = moments.joint / moments.square
+    best = growth.moments(ell).best
     a = np.asarray(best)[..., None]  # beside arrays by the share of the topic
     own, other, other_square, other_joint, z = growth.attended(ell)
     level = 1 / topics - a * (own + other) / z / topics  # a topic of mass X is predicted as a X + level
@@ -291,8 +291,7 @@ def coupling(growth: Growth, attention_dim: int, ell: Numbers) -> Coupling:
     at_mask = growth.masking.p_mask * growth.masking.p_mask_word / z
     force = 2 * best / (topics**2 * v**2) * mean(at_mask * (joint / z - a * (random + correct) * square))
     w2 = np.asarray(ell) / math.sqrt(attention_dim)
-    bend = w2 * (force + growth.force(ell) * (1 - 2 / topics)) / (2 * v)
-    return Coupling(bend, np.sqrt(w2) * b)
+    return Coupling(bend=w2 * (force + growth.force(ell) * (1 - 2 / topics)) / (2 * v), pull=np.sqrt(w2) * b)
 
 
 def gain_by_half_time(growth: Growth, attention_dim: int) -> float:

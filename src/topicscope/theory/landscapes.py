@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -72,7 +72,7 @@ class SecondStage:
     def inside(self) -> bool | None:
         return None if self.theorem is None else self.theorem.contains(self.optimum.alpha, self.optimum.beta)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         best = self.optimum
         return {
             "value_matrix": self.value_matrix,
@@ -219,10 +219,10 @@ class AttentionLandscape(Result):
     grid: Landscape
     folder: Path | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         alpha, beta, loss = self.grid.minimum
-        gamma = self.stage.setting.gamma(alpha, beta)
-        return self.stage.as_dict() | {"grid_minimum": {"alpha": alpha, "beta": beta, "gamma": gamma, "loss": loss}}
+        place = {"alpha": alpha, "beta": beta, "gamma": self.stage.setting.gamma(alpha, beta), "loss": loss}
+        return self.stage.as_dict() | {"grid_minimum": place}
 
     def summary(self) -> list[str]:
         return self.stage.summary()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, Stream, generator
+from topicscope.ground import InputError, Stream, generator, refuse
 from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
 from topicscope.theory.setting import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
@@ -45,9 +45,8 @@ def gaussian_start(
 ) -> NamedWeights:
     """Initial weights from N(0, scale^2): those with which `train` starts for this seed."""
     inner = vocabulary if width is None else width
-    shapes = {"value": (inner, inner), "key": (attention_dim, inner), "query": (attention_dim, inner)}
-    if width is not None:
-        shapes = {"embedding": (width, vocabulary), **shapes}
+    shapes = {} if width is None else {"embedding": (width, vocabulary)}
+    shapes |= {"value": (inner, inner), "key": (attention_dim, inner), "query": (attention_dim, inner)}
     return {
         name: scale * generator(seed, Stream.INITIAL_WEIGHTS, STREAMS[name]).standard_normal(shape)
         for name, shape in shapes.items()
@@ -161,14 +160,12 @@ class Population:
         V. What the start has outside of them stays, except for differences inside topics that the scores of a large
         start make: these, and with them the third act, are left out.
         """
-        if not topic_model.uniform:
-            raise InputError("the flow of topics needs disjoint topics of equally many, equally probable words")
-        topics, block = topic_model.topics, topic_model.block_size
+        uniform, topics, block = topic_model.uniform, topic_model.topics, topic_model.block_size
+        refuse((not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words"))
         each = 1 if alike else block  # kinds per topic
-        documents = flow_documents(prior, topics, block, masking)
-        world = SmallWorld(np.kron(np.eye(topics), np.full((each, 1), 1 / each)), *documents)
-        sizes = np.array([1.0, *[block / each] * (topics * each)])
-        return replace(cls.of_world(world, masking, objective), sizes=sizes)
+        kinds, sizes = np.kron(np.eye(topics), np.full((each, 1), 1 / each)), [1.0, *[block / each] * (topics * each)]
+        world = SmallWorld(kinds, *flow_documents(prior, topics, block, masking))
+        return replace(cls.of_world(world, masking, objective), sizes=np.array(sizes))
 
     @cached_property
     def root(self) -> Float[np.ndarray, " V"] | None:
@@ -181,24 +178,18 @@ class Population:
         The coordinates belong to the columns that are constant on a kind and have norm 1.
         """
         basis = np.repeat(np.diag(1 / np.sqrt(self.sizes)), self.sizes.astype(int), axis=0)
-        parts = dict(weights)
-        if "embedding" in parts:
-            parts["embedding"] = parts["embedding"] @ basis
-        else:
-            parts |= {"value": basis.T @ parts["value"]}
-            parts |= {name: parts[name] @ basis for name in ("value", "key", "query")}
-        if "bias" in parts:
-            parts["bias"] = basis.T @ parts["bias"]
-        return parts
+        embedded = "embedding" in weights  # the other parts then have no words
+        from_words, to_words = {"embedding"} if embedded else {"value", "key", "query"}, {"bias"}
+        to_words |= set() if embedded else {"value"}
+        parts = {name: basis.T @ part if name in to_words else part for name, part in weights.items()}
+        return {name: part @ basis if name in from_words else part for name, part in parts.items()}
 
     def fits(self, weights: NamedWeights) -> bool:
-        shapes = {name: part.shape for name, part in weights.items()}
-        words = len(self.instead)
-        width = shapes["embedding"][0] if "embedding" in shapes else words
-        dim = shapes["key"][0]
-        expected = {"value": (width, width), "key": (dim, width), "query": (dim, width)}
-        optional = {"embedding": (width, words), "bias": (words,)}
-        return shapes == expected | {name: shape for name, shape in optional.items() if name in shapes}
+        words, dim = len(self.instead), len(weights["key"])
+        width = len(weights["embedding"]) if "embedding" in weights else words
+        inner = {"value": (width, width), "key": (dim, width), "query": (dim, width)}
+        expected = inner | {"embedding": (width, words), "bias": (words,)}
+        return inner.keys() <= weights.keys() and all(part.shape == expected[name] for name, part in weights.items())
 
     def loss(self, parts: Mapping[str, Tensor]) -> Tensor:
         """The loss of named weights, as the definition has it: every document, word shown and true word."""
@@ -230,18 +221,21 @@ class Population:
         key, query, value = weights["key"], weights["query"], weights["value"]
         loss, by_votes, by_scores = self.slopes(*word_tables(weights, self.root))
         root = np.ones(len(by_votes)) if self.root is None else self.root
-        parts = {"bias": by_votes.sum(1) / root} if "bias" in weights else {}
-        by_votes = by_votes / np.outer(root, root)
-        by_scores = by_scores / (np.outer(root, root) * math.sqrt(len(key)))
+        by_bias, both = by_votes.sum(1) / root, np.outer(root, root)
+        by_votes, by_scores = by_votes / both, by_scores / (both * math.sqrt(len(key)))
         embedding = weights.get("embedding")
         if embedding is None:
-            parts |= {"value": by_votes, "key": query @ by_scores.T, "query": key @ by_scores}
+            parts = {"value": by_votes, "key": query @ by_scores.T, "query": key @ by_scores, "bias": by_bias}
         else:
             by_key, by_query = query @ embedding @ by_scores.T, key @ embedding @ by_scores
             by_words = value @ embedding @ by_votes.T + value.T @ embedding @ by_votes
-            parts |= {"embedding": by_words + key.T @ by_key + query.T @ by_query}
-            parts |= {"value": embedding @ by_votes @ embedding.T}
-            parts |= {"key": by_key @ embedding.T, "query": by_query @ embedding.T}
+            parts = {
+                "embedding": by_words + key.T @ by_key + query.T @ by_query,
+                "value": embedding @ by_votes @ embedding.T,
+                "key": by_key @ embedding.T,
+                "query": by_query @ embedding.T,
+                "bias": by_bias,
+            }
         return loss, {name: parts[name] for name in weights}
 
     @cached_property
@@ -380,8 +374,8 @@ def enumerated_loss(
     attention[topic[:, None] == topic] = alpha
     attention.fill_diagonal_(beta)
     prior = Fixed(topics_per_document=setting.tau, length="infinite")
-    population = Population.of(setting.topic_model, prior, setting.masking)
-    return population.loss_of_tables(matrix if bias is None else matrix + bias[:, None], attention.log())
+    votes = matrix if bias is None else matrix + bias[:, None]
+    return Population.of(setting.topic_model, prior, setting.masking).loss_of_tables(votes, attention.log())
 
 
 def flow_documents(
@@ -400,9 +394,8 @@ def flow_documents(
         return support
     drawn = prior.sample_proportions(topics, DRAWN, generator(0, Stream.FLOW_DOCUMENTS))
     weights = matching_weights(drawn, prior, words_per_topic, masking)
-    drawn, weights = drawn[weights > 0], weights[weights > 0]
-    turned = np.concatenate([np.roll(drawn, turn, axis=1) for turn in range(topics)])
-    return turned, np.tile(weights / topics, topics)
+    turns = [np.roll(drawn[weights > 0], turn, axis=1) for turn in range(topics)]
+    return np.concatenate(turns), np.tile(weights[weights > 0] / topics, topics)
 
 
 def matching_weights(
@@ -427,5 +420,4 @@ def matching_weights(
         each = [contrast_force(listed_shares(theta[None], np.ones(1)), words_per_topic, masking) for theta in drawn]
         rows, ends = [*rows, np.array(each) / force], [*ends, 1.0]
     solution, _ = nnls(np.vstack([STRICT * np.array(rows), np.eye(count)]), np.append(STRICT * np.array(ends), equal))
-    weights: Float[np.ndarray, " n"] = solution / solution.sum()
-    return weights
+    return np.asarray(solution / solution.sum())

@@ -10,10 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from topicscope.ground import MOST, SMALLEST, refuse
+from topicscope.theory.document_moments import K_FROM, NO_K
 from topicscope.world import Masking, TopicModel
-
-K_FROM = 1e-9  # smallest k = 1 - (1 - p_c) p_m that is divided by
-NO_K = "p_mask = 1 and p_correct = 0 show no word on purpose (k = 0 in the paper); choose a smaller p_mask"
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,11 @@ class Setting:
     @property
     def constants(self) -> Constants:
         m = self.masking
-        c1 = m.p_random / (m.p_mask_word * m.k * self.topic_model.words)
-        return Constants(c1, 1 / (m.p_mask_word * m.p_mask) - 1, 1 / m.k)
+        return Constants(
+            c1=m.p_random / (m.p_mask_word * m.k * self.topic_model.words),
+            c2=1 / (m.p_mask_word * m.p_mask) - 1,
+            c3=1 / m.k,
+        )
 
     @property
     def T(self) -> int:  # noqa: N802  (the paper's letter)

@@ -126,8 +126,11 @@ class AttentionTheorem(Theorem):
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
-        ratio = alpha / beta if beta else math.inf
-        values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
+        values = {
+            "gamma": self.setting.gamma(alpha, beta),
+            "beta": beta,
+            "alpha_over_beta": alpha / beta if beta else math.inf,
+        }
         return all(low < values[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod
@@ -136,10 +139,13 @@ class AttentionTheorem(Theorem):
 
     def flat_bounds(self) -> dict[str, float]:
         """The bounds by their names in JSON: gamma_low, gamma_high; one name where there is no lower end."""
-        flat: dict[str, float] = {}
-        for name, (low, high) in self.bounds.items():
-            flat |= {name: high} if low == -math.inf else {f"{name}_low": low, f"{name}_high": high}
-        return flat
+        open_below = {name for name, (low, _) in self.bounds.items() if low == -math.inf}
+        return {
+            name if name in open_below else f"{name}_{end}": value
+            for name, ends in self.bounds.items()
+            for end, value in zip(("low", "high"), ends, strict=True)
+            if value != -math.inf
+        }
 
     def summary(self) -> list[str]:
         return [self.sentence, *strain(self.setting)]

@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import refuse
+from topicscope.theory.document_moments import K_FROM, NO_K
 from topicscope.theory.lemma1 import Membership, fit_family
-from topicscope.theory.setting import K_FROM, NO_K, Setting
+from topicscope.theory.setting import Setting
 from topicscope.theory.theorem import Entry, Examination, Matrix, OptimumTheorem
 from topicscope.world import Masking, TopicModel
 

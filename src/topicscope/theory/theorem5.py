@@ -38,8 +38,10 @@ class Theorem5(AttentionTheorem):
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
-        beta = (self.lambda3 * self.setting.tau, self.lambda4 * self.setting.T)
-        return {"beta": beta, "alpha_over_beta": (-math.inf, self.lambda5)}
+        return {
+            "beta": (self.lambda3 * self.setting.tau, self.lambda4 * self.setting.T),
+            "alpha_over_beta": (-math.inf, self.lambda5),
+        }
 
     @property
     def sentence(self) -> str:
@@ -97,8 +99,12 @@ def theorem5(setting: Setting) -> Theorem5:
         ),
     )
     noise = m.p_mask * m.p_random
-    lambda4 = v * m.k / gap * (1 - m.p_mask_word * m.p_mask) / noise
-    return Theorem5(setting, v * (m.k + noise) / 100, lambda4, 1 / ((v - 1) * m.k))
+    return Theorem5(
+        setting,
+        lambda3=v * (m.k + noise) / 100,
+        lambda4=v * m.k / gap * (1 - m.p_mask_word * m.p_mask) / noise,
+        lambda5=1 / ((v - 1) * m.k),
+    )
 
 
 def diagonal_value_matrix(topic_model: TopicModel, masking: Masking) -> Matrix:

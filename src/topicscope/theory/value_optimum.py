@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, Result, arrow_table
-from topicscope.theory.document_moments import LengthWeights, ValueArray, length_weights
-from topicscope.world import Masking
+from topicscope.ground import Result, arrow_table, refuse
+from topicscope.theory.document_moments import Length, LengthWeights, ValueArray, length_weights
+from topicscope.world import Masking, Moments
 
 if TYPE_CHECKING:
     import pyarrow
 
+MOST_LISTED = 20  # numbers of a prior that a result repeats
 LARGEST_MATRIX = 20_000  # words of the largest W that is made whole: 3.2 GB
 
 
@@ -113,6 +115,21 @@ class OptimumSettings:
     p_correct: float
     p_random: float
 
+    @classmethod
+    def of(
+        cls, topics: int, words: int, prior: object, length: Length, masking: Masking, weighting: str = "run"
+    ) -> OptimumSettings:
+        """`prior` is stored as its own numbers; of matrices and long lists it is stored how many there are."""
+        own: dict[str, object] = {"kind": type(prior).__name__.lower()}
+        if not isinstance(prior, Moments) and is_dataclass(prior) and hasattr(prior, "kind"):
+            values = {field.name: getattr(prior, field.name, None) for field in fields(prior)}
+            own = {
+                name: value if np.ndim(value) < 2 and np.size(value) <= MOST_LISTED else f"{np.size(value):,} numbers"
+                for name, value in values.items()
+                if isinstance(value, str | int | float | list) and name != "length"
+            }
+        return cls(topics, words, own, length, weighting, masking.p_mask, masking.p_correct, masking.p_random)
+
     @property
     def infinite(self) -> bool:
         return isinstance(self.length, str)
@@ -192,19 +209,20 @@ class ValueOptimum(Result):
         return self.settings.sentence()
 
     def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
-        if not time >= 0:
-            raise InputError(f"time = {time}: expected a number from 0, the learning rate times the steps")
+        refuse((not time >= 0, f"time = {time}: expected a number from 0, the learning rate times the steps"))
         optimum = self.matrix()
         begun = np.zeros_like(optimum) if start is None else self.checked(start)
         return begun + self.learnt(optimum - begun, time)
 
     def checked(self, matrix: ValueArray) -> ValueArray:
         size = self.vocabulary
-        if matrix.shape != (size, size):
-            raise InputError(
+        refuse(
+            (
+                matrix.shape != (size, size),
                 f"the matrix has shape {matrix.shape}; expected ({size}, {size}): one row and column per word, "
-                "[MASK] first"
+                "[MASK] first",
             )
+        )
         return matrix
 
     def distances(self, matrix: ValueArray) -> dict[str, float]:
@@ -227,8 +245,10 @@ class ValueOptimum(Result):
 
     def entry_numbers(self, entries: Entries) -> dict[str, float | None]:
         """Entries by name; None for pairs of words that there are not: one topic alone, or one word per topic."""
-        topics, words = self.settings.topics, self.settings.words
-        missing = {"different_topic": topics == 1, "same_topic": words == topics}
+        missing = {
+            "different_topic": self.settings.topics == 1,
+            "same_topic": self.settings.words == self.settings.topics,
+        }
         return {name: None if missing.get(name) else value for name, value in asdict(entries).items()}
 
     def numbers(self) -> dict[str, Any]:
@@ -279,29 +299,36 @@ def relative_distance(matrix: ValueArray, reference: ValueArray) -> float:
     return float(np.linalg.norm(matrix - reference) / np.linalg.norm(reference))
 
 
-def ordered(modes: list[Mode]) -> tuple[Mode, ...]:
+def ordered(modes: Iterable[Mode]) -> tuple[Mode, ...]:
     """The fastest first; empty ones are left out."""
     return tuple(sorted((mode for mode in modes if mode.count), key=lambda mode: -mode.eigenvalue))
 
 
 class Parts(NamedTuple):
-    """G and H by the parts on which they are diagonal, and W* on these."""
+    """G by the parts on which it is diagonal, and W* on these."""
 
-    plane: Float[np.ndarray, "2 2"]  # G in the basis e_0, 1/sqrt(Tv)
-    shown: Float[np.ndarray, " 2"]  # E[x] in it
-    topic: float  # eigenvalue of G on topic contrasts
-    topic_joint: float  # and of H
-    word: float  # inside topics
-    word_joint: float
+    plane: Float[np.ndarray, " 2"]  # eigenvalues of G on the plane of e_0 and 1/sqrt(Tv), the smaller first
+    vectors: Float[np.ndarray, "2 2"]  # its eigenvectors there
+    topic: float  # eigenvalue on topic contrasts
+    word: float  # eigenvalue inside topics
     rho: Float[np.ndarray, " 2"]  # of W* = u rho' on the plane, for [MASK] and for a word
     a: float
     b: float
+    loss: float
+
+    def entries(self, topics: int, v: int) -> Entries:
+        return entries_of(topics, v, self.rho, self.a, self.b)
 
 
 def symmetric_parts(topics: int, v: int, contrast: float, masking: Masking, w: LengthWeights) -> Parts:
-    """`contrast` is the eigenvalue of E[theta theta'] on topic contrasts."""
-    n, p_c = topics * v, masking.p_correct
-    p_word, p0, root = p_c + masking.p_random, masking.p_mask_word, np.sqrt(topics * v)
+    """`contrast` is the eigenvalue of E[theta theta'] on topic contrasts.
+
+    The product of the plane's eigenvalues is its determinant: the variance of the share of [MASK]s over the number of
+    words. It is taken from the moments of that share and of the words', which are of one size; infinite documents have
+    none.
+    """
+    n, p_c, root = topics * v, masking.p_correct, np.sqrt(topics * v)
+    p_word, p0 = p_c + masking.p_random, masking.p_mask_word
     h, p = np.array([p0, p_word / root]), np.array([0, 1 / root])  # E[h] and E[P] on the plane
     plane = np.diag([w.masked * p0, (w.masked * p_word + w.plain) / n])
     plane += w.masked_pair * np.outer(h, h) + w.plain_pair * np.outer(p, p)
@@ -313,29 +340,13 @@ def symmetric_parts(topics: int, v: int, contrast: float, masking: Masking, w: L
     shown = (w.own + w.target_masked) * h + w.target_plain * p  # E[m] / N positions are masked
     # finite: G 1 = E[x], so that rho = 1 on what is shown; infinite: the least norm, since G is of rank one
     rho = (shown > 0).astype(float) if w.own > 0 else shown * [1, 1 / root] / (shown @ shown)
-    return Parts(
-        plane,
-        shown,
-        topic,
-        topic_joint,
-        word,
-        word_joint,
-        rho,
-        topic_joint / topic if topic > 0 else 0.0,
-        word_joint / word if word > 0 else 0.0,
-    )
-
-
-def plane_rates(parts: Parts, words: int) -> tuple[Float[np.ndarray, " 2"], Float[np.ndarray, "2 2"]]:
-    """Eigenvalues of G on the plane, the smaller first, and eigenvectors.
-
-    Their product is the determinant: the variance of the share of [MASK]s over the number of words. It is taken from
-    the moments of that share and of the words', which are of one size; infinite documents have none.
-    """
-    rates, vectors = np.linalg.eigh(parts.plane)
-    shares = parts.plane * np.outer([1, np.sqrt(words)], [1, np.sqrt(words)])
-    variance = float(np.linalg.det(shares)) if parts.word > 0 else 0.0
-    return np.array([max(variance, 0.0) / words / rates[1], rates[1]]), vectors
+    a, b = topic_joint / topic if topic > 0 else 0.0, word_joint / word if word > 0 else 0.0
+    gained = rho @ (shown * [1, root]) / n
+    gained += (topics - 1) * a * topic_joint + topics * (v - 1) * b * word_joint
+    rates, vectors = np.linalg.eigh(plane)
+    variance = float(np.linalg.det(plane * np.outer([1, root], [1, root]))) if word > 0 else 0.0
+    rates[0] = max(variance, 0.0) / n / rates[1]
+    return Parts(rates, vectors, topic, word, rho, a, b, float(1 - gained))
 
 
 @dataclass(frozen=True, repr=False)
@@ -383,10 +394,10 @@ class SymmetricOptimum(ValueOptimum):
         return replace(self, settings=replace(self.settings, topics=few, words=few * min(words, v)))
 
     def _whole(self, entries: Entries) -> ValueArray:
-        words, topics = self.settings.words, self.settings.topics
-        if words > LARGEST_MATRIX:
-            raise InputError(f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole")
-        topic = np.arange(words) // (words // topics)
+        words = self.settings.words
+        too_large = f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole"
+        refuse((words > LARGEST_MATRIX, too_large))
+        topic = np.arange(words) // (words // self.settings.topics)
         matrix = np.zeros((words + 1, words + 1))
         matrix[1:, 0] = entries.mask_column
         matrix[1:, 1:] = np.where(topic[:, None] == topic, entries.same_topic, entries.different_topic)
@@ -394,16 +405,14 @@ class SymmetricOptimum(ValueOptimum):
         return matrix
 
     def learnt(self, difference: ValueArray, time: float) -> ValueArray:
-        words, topics, parts = self.settings.words, self.settings.topics, self.parts
-        rates, vectors = plane_rates(parts, words)
+        words, parts = self.settings.words, self.parts
         basis = np.zeros((words + 1, 2))  # e_0 and 1 / sqrt(Tv)
         basis[0, 0], basis[1:, 1] = 1, 1 / np.sqrt(words)
-        plane = basis @ (vectors * -np.expm1(-2 * rates * time)) @ vectors.T @ basis.T
-        inner = difference[:, 1:].reshape(len(difference), topics, -1)
+        plane, topic, word = (-np.expm1(-2 * rate * time) for rate in (parts.plane, parts.topic, parts.word))
+        inner = difference[:, 1:].reshape(len(difference), self.settings.topics, -1)
         by_topic = inner.mean(2, keepdims=True)
-        topic, word = (-np.expm1(-2 * rate * time) for rate in (parts.topic, parts.word))
         moved = topic * (by_topic - by_topic.mean(1, keepdims=True)) + word * (inner - by_topic)
-        learnt = difference @ plane
+        learnt = difference @ (basis @ (parts.vectors * plane) @ parts.vectors.T @ basis.T)
         learnt[:, 1:] += moved.reshape(len(difference), words)
         return learnt
 
@@ -411,13 +420,10 @@ class SymmetricOptimum(ValueOptimum):
         best, limit, theorem = (np.array(list(vars(one).values())) for one in (self.entries, self.limit, self.theorem2))
         n, v = self.settings.words, self.settings.words // self.settings.topics
         pairs = np.array([n * (v - 1), n * (n - v), n, n], dtype=float)  # how often W has each entry
+        names = {"optimum_to_limit": (best, limit), "optimum_to_theorem2": (best, theorem)}
         return {
             name: math.sqrt(float(pairs @ (one - other) ** 2 / (pairs @ other**2)))
-            for name, one, other in (
-                ("optimum_to_limit", best, limit),
-                ("optimum_to_theorem2", best, theorem),
-                ("limit_to_theorem2", limit, theorem),
-            )
+            for name, (one, other) in {**names, "limit_to_theorem2": (limit, theorem)}.items()
         }
 
     def numbers(self) -> dict[str, Any]:
@@ -426,13 +432,13 @@ class SymmetricOptimum(ValueOptimum):
 
     def summary(self) -> list[str]:
         best, own = self.entries, self.entry_numbers(self.entries)
-        above = (
+        pairs = {"inside a topic": own["same_topic"], "between topics": own["different_topic"]}
+        said = [
+            *(f"{value:.6g} {where}" for where, value in pairs.items() if value is not None),
             f"{best.diagonal:.6g} on the diagonal"
             if own["same_topic"] is None
-            else f"{best.diagonal - best.same_topic:.6g} more on the diagonal"
-        )
-        pairs = {"inside a topic": own["same_topic"], "between topics": own["different_topic"]}
-        said = [*(f"{value:.6g} {where}" for where, value in pairs.items() if value is not None), above]
+            else f"{best.diagonal - best.same_topic:.6g} more on the diagonal",
+        ]
         return [f"W*: {', '.join(said)}, {best.mask_column:.6g} in the [MASK] column.", *super().summary()]
 
 
@@ -445,11 +451,10 @@ def entries_of(topics: int, v: int, rho: Float[np.ndarray, " 2"], a: float, b: f
 
 def limit_entries(topics: int, v: int, contrast: float, masking: Masking) -> Entries:
     """As N grows: 1/N terms decide what infinite documents leave open. E[m] / N tends to p_m in every weighting."""
-    seen = 1 - masking.p_mask * masking.p_mask_word  # share of positions that show a word
-    b = masking.p_correct / seen  # k > 0, so that words are seen
+    mask = masking.p_mask * masking.p_mask_word  # share of positions that show [MASK]
+    b = masking.p_correct / (1 - mask)  # k > 0, so that words are seen
     a = 1 / masking.k if contrast > 0 else b  # where every document has all topics alike, topics are as words
-    shown = np.array([float(masking.p_mask * masking.p_mask_word > 0), 1.0])
-    return entries_of(topics, v, shown, a, b)
+    return entries_of(topics, v, np.array([float(mask > 0), 1.0]), a, b)
 
 
 def symmetric_optimum(
@@ -458,28 +463,25 @@ def symmetric_optimum(
     topics, v = settings.topics, settings.words // settings.topics
     parts = symmetric_parts(topics, v, contrast, masking, weights)
     endless = symmetric_parts(topics, v, contrast, masking, length_weights("infinite", masking.p_mask))
-    gained = parts.rho @ (parts.shown * [1, np.sqrt(settings.words)]) / settings.words
-    gained += (topics - 1) * parts.a * parts.topic_joint + topics * (v - 1) * parts.b * parts.word_joint
     return SymmetricOptimum(
         settings,
-        float(1 - gained),
+        parts.loss,
         symmetric_modes(parts, topics, v),
         notes,
         parts,
-        entries_of(topics, v, parts.rho, parts.a, parts.b),
+        parts.entries(topics, v),
         limit_entries(topics, v, contrast, masking),
-        entries_of(topics, v, endless.rho, endless.a, endless.b),
+        endless.entries(topics, v),
     )
 
 
 def symmetric_modes(parts: Parts, topics: int, v: int) -> tuple[Mode, ...]:
     """Four rates at most: the plane has two, topic contrasts and differences inside topics one each."""
-    rates, vectors = plane_rates(parts, topics * v)
     root = np.sqrt(topics * v)
-    on_plane = [float(abs(vector @ (parts.rho * [1, root])) / root) for vector in vectors.T]
+    on_plane = [float(abs(vector @ (parts.rho * [1, root])) / root) for vector in parts.vectors.T]
     rows = [
-        ("mean", 1, float(rates[1]), on_plane[1]),
-        ("[MASK] against words", 1, float(rates[0]), on_plane[0]),
+        ("mean", 1, float(parts.plane[1]), on_plane[1]),
+        ("[MASK] against words", 1, float(parts.plane[0]), on_plane[0]),
         ("topic contrasts", topics - 1, parts.topic, parts.a * math.sqrt(topics - 1)),
         ("within-topic", topics * (v - 1), parts.word, parts.b * math.sqrt(topics * (v - 1))),
     ]
