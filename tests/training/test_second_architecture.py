@@ -66,7 +66,7 @@ def test_what_is_wrong_is_refused_in_one_line(settings: dict[str, Any], words: s
 def test_the_gradient_by_autograd_is_that_of_differences() -> None:
     config = RunConfig.of(SETTINGS, dtype="float64", objective={"loss": "squared", "l2": 0.1})
     data = RunData(config)
-    batch = stack([data.task.rows(data.task.dev, "float64")[0]], torch.float64)
+    batch = stack([next(iter(data.task.rows(data.task.dev, "float64")))], torch.float64)
     weights = Weights.from_config(config.model, config.topic_model, config.masking, dtype=torch.float64)
 
     def objective() -> float:

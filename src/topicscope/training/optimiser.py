@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import numpy as np
@@ -50,8 +51,7 @@ class Rule(ABC):
         raise NotImplementedError
 
 
-OPTIMISERS: dict[str, Rule] = {}
-"""By the name that `optimizer.name` has in configurations."""
+OPTIMISERS: dict[str, Rule] = {}  # by the name that `optimizer.name` has in configurations
 
 Kind = TypeVar("Kind", bound=type[Rule])
 
@@ -203,34 +203,28 @@ class Slice:
     """The rows of a block of members with the same hyperparameters, and what the optimiser remembers of them."""
 
     def __init__(self, part: str, settings: Optimizer, weights: Tensor, gradients: Tensor, *, compiled: bool) -> None:
-        self.part, self.settings = part, settings  # one of the parts of the block, which are active together
-        self.rule = OPTIMISERS[settings.name]
-        self.tensors, self.memory = (weights, gradients), self.rule.state(settings, weights)
-        self.compiled = compiled and self.rule.COMPILED
-        if self.compiled:  # the same numbers
-            self.arrays = weights.numpy(), gradients.numpy()
-            self.remembered = {name: value.numpy() for name, value in self.memory.items()}
-
-    def step(self) -> None:
-        if self.compiled:
-            self.rule.kernel(self.settings, *self.arrays, self.remembered)
-            return
         import torch
 
-        with torch.inference_mode():
-            self.rule.step(self.settings, *self.tensors, self.memory)
+        rule = OPTIMISERS[settings.name]
+        self.part = part  # one of the parts of the block, which are active together
+        self.memory = rule.state(settings, weights)
+        if compiled and rule.COMPILED:
+            remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
+            self.step = partial(rule.kernel, settings, weights.numpy(), gradients.numpy(), remembered)
+        else:
+            self.step = torch.inference_mode()(partial(rule.step, settings, weights, gradients, self.memory))
 
 
 class EnsembleOptimiser:
     """Members must be ordered so that equal hyperparameters stand together."""
 
     def __init__(self, weights: Weights, members: Sequence[Optimizer], *, compiled: bool = False) -> None:
-        self.slices: list[Slice] = []
-        for settings, equal in itertools.groupby(range(len(members)), key=lambda e: members[e]):
-            first, *others = equal
-            rows = slice(first, first + 1 + len(others))
-            for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
-                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled=compiled))
+        equal = [list(same) for _, same in itertools.groupby(range(len(members)), key=lambda e: members[e])]
+        self.slices = [
+            Slice(parts[0], members[rows.start], block[rows], gradient[rows], compiled=compiled)
+            for rows in (slice(same[0], same[-1] + 1) for same in equal)
+            for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True)
+        ]
 
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
@@ -241,8 +235,3 @@ class EnsembleOptimiser:
     def state(self) -> dict[str, Tensor]:
         """Moments and step counts, as flat named tensors."""
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave. Values are copied: a captured program knows the tensors by their place."""
-        for name, value in self.state().items():
-            value.copy_(state[name])

@@ -31,8 +31,8 @@ from topicscope.measure import (
 )
 from topicscope.model import Reading
 from topicscope.theory import shown_evidence
-from topicscope.training.config import RunConfig
-from topicscope.training.data import LONGEST, UNEQUAL_DOCUMENTS, RunData
+from topicscope.training.config import UNEQUAL_DOCUMENTS, RunConfig
+from topicscope.training.data import LONGEST, RunData
 from topicscope.training.result import TRAIN, Weights, stored_snapshots
 from topicscope.world import Documents, MaskedDocuments, word_counts
 
