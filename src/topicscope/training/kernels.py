@@ -117,25 +117,19 @@ def adam(
 
 
 @compiled
-def sgd(weights: Float[np.ndarray, "E n"], gradients: Float[np.ndarray, "E n"], lr: float) -> None:
-    rate = weights.dtype.type(lr)
-    for e in range(len(weights)):
-        weight, gradient = weights[e], gradients[e]
-        for i in range(len(weight)):
-            weight[i] -= rate * gradient[i]
-
-
-@compiled
-def sgd_with_momentum(
+def sgd(
     weights: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
-    momentum: Float[np.ndarray, "E n"],
+    momentum: Float[np.ndarray, "M n"],
     lr: float,
     keep: float,
 ) -> None:
-    rate, share = weights.dtype.type(lr), weights.dtype.type(keep)
+    """`momentum` is empty where nothing is remembered."""
+    rate, share, remembered = weights.dtype.type(lr), weights.dtype.type(keep), len(momentum) > 0
     for e in range(len(weights)):
-        weight, gradient, past = weights[e], gradients[e], momentum[e]
+        weight, gradient = weights[e], gradients[e]
+        past = momentum[e] if remembered else gradient
         for i in range(len(weight)):
-            past[i] = share * past[i] + gradient[i]
+            if remembered:
+                past[i] = share * past[i] + gradient[i]
             weight[i] -= rate * past[i]

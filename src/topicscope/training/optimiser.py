@@ -193,10 +193,7 @@ class SGD(Rule):
     ) -> None:
         from topicscope.training import kernels
 
-        if settings.momentum:
-            kernels.sgd_with_momentum(weights, gradients, memory["momentum"], settings.lr, settings.momentum)
-        else:
-            kernels.sgd(weights, gradients, settings.lr)
+        kernels.sgd(weights, gradients, memory.get("momentum", weights[:0]), settings.lr, settings.momentum)
 
 
 class Slice:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, folders, load_settings, open_folder
+from topicscope.ground import folders, load_settings, open_folder, refuse
 from topicscope.measure import (
     FEWEST,
     TIMELINE,
@@ -81,8 +81,10 @@ def sandbox_timeline(
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
         topics = "true topics" if config.topic_model.disjoint else "words' main topics, of several"
         data = RunData(config)
-        ceilings = ceiling_notes(config, snapshots, bootstrap, seed, data)
-        notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings]
+        notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics"]
+        for step in dict.fromkeys((min(snapshots), max(snapshots))):
+            ceiling = topic_ceiling(config, snapshots[step], resamples=bootstrap, seed=seed, data=data)
+            notes += [] if ceiling is None else [f"step {step:,}: {ceiling.sentence}"]
         timeline = Timeline.of(sandbox_effects(config, snapshots, bootstrap, seed, data), notes)
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
@@ -99,17 +101,6 @@ def snapshot_timeline(
 ) -> Timeline:
     """The timeline of weights that are given by step."""
     return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
-
-
-def ceiling_notes(
-    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int, seed: int, data: RunData
-) -> list[str]:
-    """How much of the topic mixtures the first and the last snapshot hold, of what they could hold."""
-    steps = dict.fromkeys((min(snapshots), max(snapshots)))
-    ceilings = {
-        step: topic_ceiling(config, snapshots[step], resamples=resamples, seed=seed, data=data) for step in steps
-    }
-    return [f"step {step:,}: {ceiling.sentence}" for step, ceiling in ceilings.items() if ceiling is not None]
 
 
 def sandbox_effects(
@@ -130,8 +121,8 @@ def sandbox_effects(
     for step, reading in readings.items():
         for name, sums in reading_sums(reading, topic, counts).items():
             effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
-    if not effects:
-        raise InputError("this run trains neither embedding, value matrix nor attention: there is nothing to follow")
+    nothing = "this run trains neither embedding, value matrix nor attention: there is nothing to follow"
+    refuse((not effects, nothing))
     return effects
 
 
@@ -154,17 +145,17 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that a run kept on its way."""
-    about = folders.about_of(folder, TRAIN)
-    if about.runs is not None:
-        raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
+    about, several = folders.about_of(folder, TRAIN), f"{folder} holds several runs; give one of them, such as"
+    refuse((about.runs is not None, f"{several} {folder / 'run-000'}"))
     folders.check_digest(folder, about, folders.CONFIG)
     config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
-    snapshots = stored_snapshots(folder, "train again with --force")
+    snapshots, done = stored_snapshots(folder, "train again with --force"), about.status == "done"
     missing = sorted(set(config.snapshot_steps) - set(snapshots))
-    if not config.snapshot_steps or (not snapshots and about.status != "done"):
-        raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    if about.status == "done" and missing:
-        raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")
+    nothing = not config.snapshot_steps or (not snapshots and not done)
+    refuse(
+        (nothing, f"{folder} has no snapshots; train with --snapshots log"),
+        (done and missing, f"{folder} lacks the snapshot of step {min(missing, default=0)}; train again with --force"),
+    )
     return config, snapshots
 
 
@@ -222,11 +213,9 @@ def topic_ceiling(
     counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hide_masked)
     words = counts / np.maximum(counts.sum(1, keepdims=True, dtype=float), 1)
     posterior = config.documents.posterior(config.topic_model, counts[:, 1:], a, e)
-    if posterior.halves is not None:  # an estimate is no ceiling
-        return None
     parts = {**config.model.frozen(config.topic_model, config.masking), **weights}
     outputs = config.model.mean_outputs(parts, counts)
-    if outputs is None:
+    if outputs is None or posterior.halves is not None:  # an estimate is no ceiling
         return None
 
     def scored(scores: Scores) -> Predicted:
