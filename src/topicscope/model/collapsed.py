@@ -107,7 +107,7 @@ def loss_and_gradient(
     parts, gradients = weights.parts, weights.gradients
     word = tables(config, parts, batch.context.shape[-1], batch.queries)
     attention = attend(word.scores, batch, weights.models)
-    loss, slope = rows_loss(objective.loss, product(attention, word.contributions.mT), batch)
+    loss, slope = rows_loss(objective, product(attention, word.contributions.mT), batch)
     d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in config.ATTENTION)):
         d_scores = scores_slope(attention, slope, word, batch)
@@ -195,9 +195,6 @@ def back_through_value(
             d_embedding += product(word.mixed, d_contributions.mT)
 
 
-LOSSES = ("cross-entropy", "squared", "squared-mean")  # by their number in the kernel
-
-
 class CompiledPass:
     """The same loss and gradient by compiled loops, for one-hot words on a CPU.
 
@@ -208,7 +205,6 @@ class CompiledPass:
         from topicscope.model import kernels  # numba takes a third of a second, and a GPU does without
 
         self.kernels, self.config, self.weights, self.objective = kernels, config, weights, objective
-        self.loss = LOSSES.index(objective.loss)
         self.penalties = objective.penalties(weights.trained)
         self.real = weights.blocks[0].numpy().dtype
         self.parts = [self._arrays(weights.member(e)) for e in range(weights.models)]
@@ -222,9 +218,11 @@ class CompiledPass:
             return loss_and_gradient(self.config, weights, self.objective, batch, wanted)
         wanted = weights.trained if wanted is None else tuple(wanted)
         seen = self.kernels.Seen(*(np.ascontiguousarray(part.numpy()) for part in batch.parts()))
-        space, gradients = self._space_for(seen.row_weight.shape[1], seen.context.shape[2]), self._wanted(wanted)
+        vocabulary, gradients = seen.context.shape[2], self._wanted(wanted)
+        space = self._space_for(seen.row_weight.shape[1], vocabulary)
+        loss = self.objective.loss == "cross-entropy", self.objective.scale(vocabulary)
         losses = [
-            self.kernels.loss_and_gradient(self.loss, self.parts[e], gradients[e], seen, e, weights.models, space)
+            self.kernels.loss_and_gradient(*loss, self.parts[e], gradients[e], seen, e, weights.models, space)
             for e in range(weights.models)
         ]
         if self.penalties:
@@ -234,9 +232,9 @@ class CompiledPass:
     def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
         """Where the gradients of some parts go, for every model."""
         if names not in self._gradients:
-            wanted = {name: self.weights.gradients[name] for name in names}
             self._gradients[names] = [
-                self._arrays({name: part[e] for name, part in wanted.items()}) for e in range(self.weights.models)
+                self._arrays({name: self.weights.gradients[name][e] for name in names})
+                for e in range(self.weights.models)
             ]
         return self._gradients[names]
 

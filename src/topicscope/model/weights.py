@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.model.architecture import Architecture, Arrays, Loss, Objective
+from topicscope.model.architecture import Architecture, Arrays, Objective
 from topicscope.world import Batch, Masking, TopicModel
 
 Parts = Mapping[str, Tensor]
@@ -97,21 +97,21 @@ class Weights:
 
 
 def rows_loss(
-    loss: Loss, output: Float[Tensor, "E R V"], batch: Batch
+    objective: Objective, output: Float[Tensor, "E R V"], batch: Batch
 ) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
     """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
 
     Overwrites `output`.
     """
     models, _, vocabulary = output.shape
-    if loss == "cross-entropy":
+    if objective.loss == "cross-entropy":
         output = output.log_softmax(-1)
         wanted = output.view(-1).index_select(0, batch.target)
         value = -(wanted * batch.target_weight).view(models, -1).sum(1)
         slope = output.exp_().mul_(batch.row_weight)
         slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
         return value, slope
-    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
+    scale = objective.scale(vocabulary)
     wanted = output.view(-1).index_select(0, batch.target)
     slope = output * batch.row_weight
     # sum_w y_w |f - e_w|^2 = (sum_w y_w) |f|^2 - 2 sum_w y_w f_w + sum_w y_w
@@ -122,7 +122,7 @@ def rows_loss(
 
 @torch.inference_mode()
 def loss_of(model: Architecture, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
-    return rows_loss(objective.loss, model.outputs(weights, batch), batch)[0]
+    return rows_loss(objective, model.outputs(weights, batch), batch)[0]
 
 
 @torch.inference_mode()
@@ -158,7 +158,7 @@ def gradient_by_autograd(
         traced = weights.with_parts({name: weights.parts[name].detach().requires_grad_() for name in names})
         output = model.outputs(traced, batch)
         with torch.no_grad():
-            value, slope = rows_loss(objective.loss, output.clone(), batch)
+            value, slope = rows_loss(objective, output.clone(), batch)
         gradients = torch.autograd.grad(output, [traced.parts[name] for name in names], slope)
     for name, gradient in zip(names, gradients, strict=True):
         weights.gradients[name].copy_(gradient)

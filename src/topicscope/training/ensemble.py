@@ -313,9 +313,8 @@ class Ensemble:
         )
         self.optimiser = EnsembleOptimiser(self.weights, [m.config.optimizer for m in self.members], compiled=compiled)
         self.tracker = (CompiledTracker if compiled else Tracker)(self.weights, config)
-        gradient = config.model.fast_pass(self.weights, config.objective) if compiled else None
-        if gradient is None:
-            gradient = partial(config.model.loss_and_gradient, self.weights, config.objective)
+        plain = partial(config.model.loss_and_gradient, self.weights, config.objective)
+        gradient = config.model.fast_pass(self.weights, config.objective) if compiled else plain
         kind = CapturedProgram if self.device.type == "cuda" else Program
         self.program = kind(gradient, self.optimiser, self.tracker)
         self.step = 0
