@@ -24,7 +24,19 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from topicscope.ground import Config, InputError, Progress, Text, assign, flat, load_settings, number, section, silent
+from topicscope.ground import (
+    Config,
+    InputError,
+    Progress,
+    Text,
+    assign,
+    flat,
+    load_settings,
+    number,
+    refuse,
+    section,
+    silent,
+)
 from topicscope.sweeps.kinds import kind_of
 
 MOST_POINTS = 100_000  # checking one takes about a millisecond, holding it a few kB
@@ -75,22 +87,22 @@ class Grid:
         (['optimizer.lr', 'seed'], [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)])
     """
 
-    kind: str  # the command: train, pretrain or probe
-    axes: Axes  # by the name of an axis, its values
-    points: list[Point]  # the points
+    kind: str
+    axes: Axes
+    points: list[Point]
 
 
 def read_grid(path: str | Path, progress: Progress = silent, device: str | None = None) -> Grid:
     settings = load_settings(path, "grid")
     base, axes, zipped = (settings.get(name) or {} for name in ("base", "axes", "zipped"))
     moving = [axes, *(zipped if isinstance(zipped, list) else [])]
-    if device is not None and any(isinstance(part, dict) and "device" in part for part in moving):
-        raise InputError(f"{path}: device is one of the axes; leave the option out, or the axis")
+    moved = any(isinstance(part, dict) and "device" in part for part in moving)
+    refuse((device and moved, f"{path}: device is one of the axes; leave the option out, or the axis"))
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
     grid = build_grid(settings, str(path), progress)
-    if not grid.axes:
-        raise InputError(f"{path}: it has no axes, so it is a single run; name settings and their values under axes")
+    single = f"{path}: it has no axes, so it is a single run; name settings and their values under axes"
+    refuse((not grid.axes, single))
     return grid
 
 
@@ -103,8 +115,7 @@ def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progr
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     """Make a grid from configs; its axes are the settings in which they differ."""
-    if not configs:
-        raise InputError("a sweep needs at least one config")
+    refuse((not configs, "a sweep needs at least one config"))
     build = kind_of(kind).build
     whole = [build(config if isinstance(config, dict) else config.as_dict()).as_dict() for config in configs]
     flats = [flat(config) for config in whole]
@@ -112,8 +123,8 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     points = [
         Point(kind, config, {key: one.get(key) for key in differing}) for config, one in zip(whole, flats, strict=True)
     ]
-    if len({point.name for point in points}) < len(points):
-        raise InputError("two of the configs are the same; give each once")
+    same = len({point.name for point in points}) < len(points)
+    refuse((same, "two of the configs are the same; give each once"))
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
 
 
@@ -124,8 +135,7 @@ SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.
 def axis_values(name: str, given: Any) -> Sequence[Any]:
     """The values along an axis; nothing long is written out."""
     if isinstance(given, list):
-        if not given:
-            raise InputError(f"axis {name!r} is empty; give at least one value")
+        refuse((not given, f"axis {name!r} is empty; give at least one value"))
         return [number(value) for value in given]
     keys = set(given) if isinstance(given, dict) else set()
     if keys in ({"seeds"}, {"seeds", "first"}):
@@ -135,13 +145,15 @@ def axis_values(name: str, given: Any) -> Sequence[Any]:
     for space, spaced in SPACES.items():
         if keys == {space, "points"}:
             ends, points = given[space], given["points"]
-            numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-            if not (_whole(points) and 0 < points < 2**62 and numbers and all(map(_real, numbers))):
-                raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
-            if not all(abs(end) <= WIDEST_END for end in numbers):  # NaN too
-                raise InputError(f"axis {name!r}: the ends of a range are at most {WIDEST_END:g}")
-            if space == "log" and min(numbers) <= 0:
-                raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
+            numbers = [number(end) for end in ends] if isinstance(ends, list) else []
+            real = len(numbers) == 2 and all(isinstance(end, float) or _whole(end) for end in numbers)
+            valid, axis = real and _whole(points) and 0 < points < 2**62, f"axis {name!r}"
+            wide = real and not all(abs(end) <= WIDEST_END for end in numbers)  # NaN too
+            refuse(
+                (not valid, f"{axis}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers"),
+                (wide, f"{axis}: the ends of a range are at most {WIDEST_END:g}"),
+                (real and space == "log" and min(numbers) <= 0, f"{axis}: a logarithmic range needs ends above zero"),
+            )
             if points > MOST_POINTS:
                 return range(points)  # only counted: such a grid is refused
             # Rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
@@ -152,22 +164,15 @@ def axis_values(name: str, given: Any) -> Sequence[Any]:
     )
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _expanded(config: GridConfig, progress: Progress) -> Grid:
     build, axes = kind_of(config.kind).build, _axes(config)
     count = math.prod(len(next(iter(group.values()))) for group in axes)
-    if count > MOST_POINTS:
-        raise InputError(
-            f"the grid has {count:,} points; at most {MOST_POINTS:,} are allowed, since each is checked and held in "
-            "memory; split the grid"
-        )
+    allowed = f"at most {MOST_POINTS:,} are allowed, since each is checked and held in memory; split the grid"
+    refuse((count > MOST_POINTS, f"the grid has {count:,} points; {allowed}"))
     moves_along = [
         [dict(zip(group, move, strict=True)) for move in zip(*group.values(), strict=True)] for group in axes
     ]
@@ -179,8 +184,8 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
             point = Point(config.kind, build(placed(config.base, place)).as_dict(), place)
         except InputError as error:
             raise InputError(f"point {place_text(place)}: {error}" if place else str(error)) from None
-        if point.name in points:
-            raise InputError(f"two points have the same config ({place_text(place)}); name each value of an axis once")
+        twice = f"two points have the same config ({place_text(place)}); name each value of an axis once"
+        refuse((point.name in points, twice))
         points[point.name] = point
         if len(points) % 100 == 0 and time.monotonic() - began > SHOWN_AFTER:
             progress("checking points", len(points), count)
@@ -204,18 +209,19 @@ def axis_steps(values: list[Any]) -> list[Any]:
 
 def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
     """Each axis, or group of axes that move together, with its values; nothing long is written out yet."""
-    seen: set[str] = set()
-    groups = []
+    groups: list[dict[str, Sequence[Any]]] = []
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
         values = {name: axis_values(name, given) for name, given in group.items()}
-        if again := seen & set(values):
-            raise InputError(f"axis {min(again)!r} is given more than once; name every axis once")
-        seen |= set(values)
-        if len({len(v) for v in values.values()}) > 1:
-            counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
-            raise InputError(f"axes that move together need equally many values; there are {counts}")
-        if values:
-            groups.append(values)
+        again = min((name for name in values if any(name in other for other in groups)), default="")
+        counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
+        refuse(
+            (again, f"axis {again!r} is given more than once; name every axis once"),
+            (
+                len({len(v) for v in values.values()}) > 1,
+                f"axes that move together need equally many values; there are {counts}",
+            ),
+        )
+        groups += [values] if values else []
     return groups
 
 

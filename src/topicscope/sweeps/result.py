@@ -139,9 +139,8 @@ class Sweep(Result):
 
     kind: ClassVar[str] = SWEEP.name
 
-    grid: Grid  # the grid
-    folder: Path  # the folder
-    # for each point its state ('done', 'failed' or 'missing'), its values on the axes, and its measures
+    grid: Grid
+    folder: Path
     rows: list[Row]
 
     @classmethod
@@ -188,11 +187,8 @@ class Sweep(Result):
         ]
         stored = {path.name for path in (self.folder / POINTS).glob("[!.]*")}
         if others := len(stored - {point.name for point in self.grid.points}):
-            what, stay = (
-                ("1 point of another grid is", "stays")
-                if others == 1
-                else (f"{others} points of other grids are", "stay")
-            )
+            one, more = ("1 point of another grid is", "stays"), (f"{others} points of other grids are", "stay")
+            what, stay = one if others == 1 else more
             sentences.append(
                 f"{what} also in {self.folder}, and {stay} there; table, picture and page show this grid only."
             )

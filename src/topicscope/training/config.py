@@ -357,9 +357,11 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     >>> short.memory < 1e9, long.seconds > 10 * short.seconds
     (True, True)
     """
-    config, count, steps = configs[0], len(configs), configs[0].total_steps
-    model, topic_model, prior, longest = config.model, config.topic_model, config.documents, config.longest
-    v, topics, infinite, real = topic_model.vocabulary, topic_model.topics, not longest, np.dtype(config.dtype).itemsize
+    config, count = configs[0], len(configs)
+    model, topic_model, prior = config.model, config.topic_model, config.documents
+    v, topics, words = topic_model.vocabulary, topic_model.topics, topic_model.words
+    real, steps, longest = np.dtype(config.dtype).itemsize, config.total_steps, config.longest
+    infinite = not longest
     train, dev, batch = config.data.documents, config.data.dev_documents, config.documents_per_step
     at_once = count if gpu else min(TOGETHER, count)
     seeds = len({one.seed for one in configs[:at_once]})
@@ -369,33 +371,31 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     shown = 1 + masked * (1 - config.masking.p_mask_word)
     rows = 1.0 if model.layout.uniform else float(v) if infinite else min(float(v), shown)
     share = min(1.0, prior.topics_per_document / topics) if isinstance(prior, Fixed) else 1.0
-    targets = rows * topic_model.words * share if infinite else masked
+    targets = rows * words * share if infinite else masked
     made = 8 if infinite else real  # float64 until models are put side by side
     ready = made * v + (16 + made) * rows + (8 + made) * targets
     if infinite:
-        draft = 8 * rows * topic_model.words + 24 * targets
-        drafts, text = batch * (ready + draft), DEV_BATCH[True] * draft
+        draft, at_a_time = 8 * rows * words + 24 * targets, 1
+        text = DEV_BATCH[True] * draft
     else:
         draft = (13 + real) * v + 100 * masked + 8 * longest
-        drafts = batch * (ready + draft) * steps_at_once(config, seeds, "cuda" if gpu else "cpu", longest)
+        at_a_time = steps_at_once(config, seeds, "cuda" if gpu else "cpu", longest)
         text = longest * (2 if v < 2**15 else 4) * (2 * train + dev) + 8 * v * train + 24 * masked * dev
     documents = text + 24 * topics * (train + dev) + dev * ready + (0 if topic_model.blocks else 24 * topics * v)
 
     shapes = model.trained_shapes(v)
-    parameters, followed = (
-        sum(map(math.prod, shapes.values())),
-        math.prod(shapes.get(model.followed().rotating or "", (0,))),
-    )
+    parameters = sum(map(math.prod, shapes.values()))
+    followed = math.prod(shapes.get(model.followed().rotating or "", (0,)))
     remembered = OPTIMISERS[config.optimizer.name].remembered(config.optimizer)
     weights = max(8 + 2 * remembered, 24 / real) * real * parameters + (8 * real + 32) * v**2 + 10 * real * followed
     floor = 0.0
     if floors and config.floors and config.data.dev_file is None:  # posteriors
         each = 16 * v + rows * (4 * v + 16 * topics) + 16 * targets
-        floor = DEV_BATCH[True] * v * 32.0 * topic_model.words if infinite else min(dev, floor_documents(config)) * each
+        floor = DEV_BATCH[True] * v * 32.0 * words if infinite else min(dev, floor_documents(config)) * each
         floor += 0.0 if topic_model.disjoint or infinite else 320_000 * v  # draws of proportions, looked at together
         floor += 0.0 if config.objective.loss == "cross-entropy" or infinite else 60 * dev * v
     peak = max(
-        seeds * drafts,
+        seeds * batch * (ready + draft) * at_a_time,
         at_once * 7 * real * max(min(dev, DEV_BATCH[infinite]), batch) * rows * v,  # a pass
         0.0 if infinite else dev * (25 * masked + 4 * longest),  # the masks of dev, drawn together
         optimum_bytes(config) + floor,
@@ -404,7 +404,7 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     beside = (dev + batch) * ready if at_once > 1 else 0.0  # dev batches put side by side
     memory = 1.1 * (seeds * documents + at_once * (weights + beside) + peak)  # and a tenth for what is not counted
     memory += count * 8 * (2 * figures + snapshots * parameters)
-    disk = count * ((1 + snapshots) * parameters * real + 22 * figures)  # 22 bytes for a figure in metrics.jsonl
+    disk = count * ((1 + snapshots) * parameters * real + 22.0 * figures)  # 22 bytes for a figure in metrics.jsonl
     disk += 0.0 if config.checkpoint_every is None else at_once * real * (5 * parameters + 10 * followed)
 
     operations, making = model.operations(v, batch * rows), batch * draft / DRAFTED

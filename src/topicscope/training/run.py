@@ -162,7 +162,7 @@ def train(
             done += _train_together(configs[part], homes[part], data, with_floors, shown, start, len(configs))
         if root is not None and not single:
             root.finish([run.results for run in done])
-        return done[0] if single else Runs(done, root and root.path)
+        return done[0] if single else Runs(done, None if root is None else root.path)
 
 
 def _train_together(
