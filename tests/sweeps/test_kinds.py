@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.calling import topicscope
 from tests.sweeps.samples import BASE, baking
 from topicscope import InputError
 from topicscope.cli.sweep import write
@@ -87,6 +89,20 @@ def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     write(result)
     assert '"curvePanels":{"crumbs":"crumb_"}' in (tmp_path / "sweep" / "report.html").read_text()
     assert runs.estimate(grid, {point.name for point in grid.points}).packs == 4
+
+
+@pytest.mark.usefixtures("bakery")
+def test_the_commands_run_show_and_draw_a_kind_from_outside(tmp_path: Path) -> None:
+    grid, out = tmp_path / "cakes.yaml", tmp_path / "sweep"
+    grid.write_text("{kind: bake, base: {seed: 4}, axes: {sugar: [1, 5]}}")
+    assert "of 'bake'" in topicscope("sweep", str(grid), "--out", str(out), "--dry-run").stdout
+    said = topicscope("sweep", str(grid), "--out", str(out)).stdout
+    assert "sweetness: as measured" in said
+    [entry] = json.loads(topicscope("show", str(out), "--json").stdout)
+    assert [row["sweetness"] for row in entry["results"]["rows"]] == [14, 54]
+    (out / "report.html").unlink()
+    assert "report.html" in topicscope("report", str(out)).stdout
+    assert '"curvePanels":{"crumbs":"crumb_"}' in (out / "report.html").read_text()
 
 
 def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
