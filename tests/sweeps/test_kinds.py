@@ -96,7 +96,7 @@ def test_the_commands_run_show_and_draw_a_kind_from_outside(tmp_path: Path) -> N
     grid, out = tmp_path / "cakes.yaml", tmp_path / "sweep"
     grid.write_text("{kind: bake, base: {seed: 4}, axes: {sugar: [1, 5]}}")
     assert "of 'bake'" in topicscope("sweep", str(grid), "--out", str(out), "--dry-run").stdout
-    said = topicscope("sweep", str(grid), "--out", str(out)).stdout
+    said = topicscope("sweep", str(grid), "--out", str(out), "--engine", "serial").stdout
     assert "sweetness: as measured" in said
     [entry] = json.loads(topicscope("show", str(out), "--json").stdout)
     assert [row["sweetness"] for row in entry["results"]["rows"]] == [14, 54]
