@@ -78,8 +78,6 @@ class Followed(NamedTuple):
 
 
 class WordTable(NamedTuple):
-    """A table over words."""
-
     symbol: str  # such as "W_V"
     matrix: Float[np.ndarray, "V V"]
     sides: tuple[str, str] = ("output word", "input word")  # what a row and a column stand for
@@ -204,7 +202,6 @@ Kind = TypeVar("Kind", bound=type[Architecture])
 
 
 def register_architecture(cls: Kind) -> Kind:
-    """Let configurations name an architecture: `model.architecture` is its NAME."""
     if cls.NAME in ARCHITECTURES:
         raise ValueError(f"an architecture {cls.NAME!r} exists already")
     ARCHITECTURES[cls.NAME] = cls

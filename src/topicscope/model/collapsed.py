@@ -70,7 +70,6 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int, queries: Int[Tens
 
 
 def columns(matrix: Float[Tensor, "E m V"], queries: Int[Tensor, "E Q"] | None) -> Float[Tensor, "E m Q"]:
-    """The columns of the query words."""
     return matrix if queries is None else matrix.gather(2, queries[:, None].expand(-1, matrix.shape[1], -1))
 
 
@@ -102,7 +101,6 @@ def outputs(config: ModelConfig, weights: Weights, batch: Batch) -> Float[Tensor
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:
-    """The loss of every model; the gradient of the objective, penalty included, goes to `weights.gradients`."""
     wanted = weights.trained if wanted is None else wanted
     parts, gradients = weights.parts, weights.gradients
     word = tables(config, parts, batch.context.shape[-1], batch.queries)
@@ -230,7 +228,6 @@ class CompiledPass:
         return torch.from_numpy(np.array(losses, dtype=self.real))
 
     def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
-        """Where the gradients of some parts go, for every model."""
         if names not in self._gradients:
             self._gradients[names] = [
                 self._arrays({name: self.weights.gradients[name][e] for name in names})

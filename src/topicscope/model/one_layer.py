@@ -136,7 +136,6 @@ class ModelConfig(Architecture):
         return self.dim or vocabulary
 
     def attention_width(self, vocabulary: int) -> int:
-        """d_a."""
         return self.attention_dim or self.width(vocabulary)
 
     def start_scale(self, vocabulary: int) -> float:
@@ -160,7 +159,6 @@ class ModelConfig(Architecture):
         return self.embedding == "one-hot" and self.head != "untied"
 
     def shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
-        """Of all parts."""
         d, d_a = self.width(vocabulary), self.attention_width(vocabulary)
         return {
             "embedding": (d, vocabulary),

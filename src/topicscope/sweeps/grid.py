@@ -114,7 +114,6 @@ def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progr
 
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
-    """Make a grid from configs; its axes are the settings in which they differ."""
     refuse((not configs, "a sweep needs at least one config"))
     build = kind_of(kind).build
     whole = [build(config if isinstance(config, dict) else config.as_dict()).as_dict() for config in configs]

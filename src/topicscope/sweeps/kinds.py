@@ -61,7 +61,6 @@ def kind_of(name: str) -> SweepKind[Any]:
 
 
 def train_result(run: training.Run) -> PointResult:
-    """Loss, same-topic contrast, phase and half-way steps."""
     means = next((run.results[name] for name in run.config.model.table_symbols() if name in run.results), None)
     measures = {
         "status": run.status,

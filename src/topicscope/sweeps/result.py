@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, files, flat, folders, parse_json, read_bytes
+from topicscope.ground import InputError, Kind, Result, files, flat, folders, parse_json, read_bytes, refuse
 from topicscope.measure import PHASE_MEANINGS
 from topicscope.sweeps.grid import Grid, Point, place_text
 from topicscope.sweeps.kinds import PointResult, kind_of
@@ -66,13 +66,12 @@ def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State,
     try:
         content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
         packed = read_bytes(folder / CURVES)
-        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
-            return "damaged", nothing
+        same = content["curves"] == hashlib.sha256(packed).hexdigest() and content["config"] == point.config
+        refuse((not same, "what is there is of another point"))
         if fresh and content["inputs"] != input_digest(point):
             return "changed", nothing
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            curves = dict(arrays)
-        result = PointResult(content["measures"], curves, content["error"])
+            result = PointResult(content["measures"], dict(arrays), content["error"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
@@ -252,7 +251,6 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
-    """Count the points of a grid that a folder holds, without reading them."""
     return sum(point_home(Path(folder), point).is_dir() for point in grid.points)
 
 

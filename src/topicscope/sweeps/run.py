@@ -62,8 +62,6 @@ Pack = tuple[Point, ...]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs its points."""
-
     scratch: str  # folder in which runs have folders of their own
     start: str  # folder in which relative paths of a config start
 
@@ -254,7 +252,6 @@ class Estimate:
 
 
 def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Estimate:
-    """Estimate what some points of a grid cost, by short trials of a few of them."""
     tasks = [task for task in pack(grid) if any(point.name in missing for point in task)]
     if not tasks:
         return Estimate(0, 0.0, 0)

@@ -35,8 +35,7 @@ def rotations(
         past = before[e]
         now = block[e, start : start + len(past)]
         row[e] = np.dot(past, now)
-        for i in range(len(past)):
-            past[i] = now[i]
+        past[:] = now
 
 
 @compiled
@@ -58,8 +57,7 @@ def block_means(
             for word in range(first, first + size):
                 line = matrix[word]
                 diagonal += line[word]
-                for i in range(vocabulary):
-                    column[i] += line[i]
+                column += line
             same += column[first : first + size].sum()
             different += column[1:first].sum() + column[first + size :].sum()
         same -= diagonal

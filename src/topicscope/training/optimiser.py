@@ -30,7 +30,6 @@ class Rule(ABC):
 
     NAME: ClassVar[str]
     SETTINGS: ClassVar[tuple[str, ...]] = ()  # of `Optimizer`, those that only some optimisers have
-    COMPILED: ClassVar[bool] = False  # whether `kernel` can take the place of `step` on a CPU
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         """What is remembered before the first step."""
@@ -47,7 +46,7 @@ class Rule(ABC):
     def kernel(
         self, settings: Optimizer, weights: np.ndarray, gradients: np.ndarray, memory: dict[str, np.ndarray]
     ) -> None:
-        """The same by compiled loops."""
+        """The same by compiled loops, on a CPU; a rule without them leaves this out."""
         raise NotImplementedError
 
 
@@ -116,7 +115,6 @@ class Optimizer:
 class Adam(Rule):
     NAME = "adam"
     SETTINGS = ("betas", "eps")
-    COMPILED = True
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         import torch
@@ -164,7 +162,6 @@ class SGD(Rule):
 
     NAME = "sgd"
     SETTINGS = ("momentum",)
-    COMPILED = True
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         return {"momentum": weights.new_zeros(weights.shape)} if settings.momentum else {}
@@ -205,7 +202,7 @@ class Slice:
         rule = OPTIMISERS[settings.name]
         self.part = part  # one of the parts of the block, which are active together
         self.memory = rule.state(settings, weights)
-        if compiled and rule.COMPILED:
+        if compiled and type(rule).kernel is not Rule.kernel:
             remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
             self.step = partial(rule.kernel, settings, weights.numpy(), gradients.numpy(), remembered)
         else:
@@ -230,5 +227,4 @@ class EnsembleOptimiser:
                 piece.step()
 
     def state(self) -> dict[str, Tensor]:
-        """Moments and step counts, as flat named tensors."""
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}

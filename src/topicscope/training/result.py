@@ -123,7 +123,6 @@ class Run(Result):
 
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
-        """Weights by step, as `snapshots` of the config asks."""
         return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
 
     @cached_property
@@ -137,7 +136,6 @@ class Run(Result):
 
     @cached_property
     def reading(self) -> Reading:
-        """The model at the level of words: what figures show."""
         return self.config.model.read(self.weights)
 
     @cached_property
@@ -157,10 +155,10 @@ class Run(Result):
         """The main numbers, by what they are."""
         values = flat(self.results)
         facts = {label: values[name] for label, name in FACTS.items() if values.get(name) is not None}
-        if self.status != "diverged" or "dev loss" not in facts:
-            return facts
-        before = f"dev loss at step {values['dev_step']:,}, before it diverged"  # no loss of the run's end
-        return {before if label == "dev loss" else label: value for label, value in facts.items()}
+        if self.status == "diverged" and "dev loss" in facts:  # no loss of the run's end
+            before = f"dev loss at step {values['dev_step']:,}, before it diverged"
+            return {before if label == "dev loss" else label: value for label, value in facts.items()}
+        return facts
 
     def summary(self) -> list[str]:
         if self.status == "diverged":
@@ -202,7 +200,6 @@ class Run(Result):
         return [f"Predicted half-way steps (theory dynamics): {', '.join(halves)}."] if halves else []
 
     def table(self) -> pyarrow.Table:
-        """One row per step."""
         import pyarrow
 
         return pyarrow.table(self.metrics)
@@ -276,7 +273,6 @@ def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
-    """Read the run, or the runs, of a folder that `train` wrote."""
     path = Path(folder)
     runs = folders.finished_about(path, TRAIN).runs
     return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
@@ -292,5 +288,4 @@ def read_one(path: Path) -> Run:
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to resume them."""
     return configs_to_resume(folder, TRAIN, RunConfig)

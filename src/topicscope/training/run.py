@@ -221,7 +221,6 @@ class Recorder:
         self.report_progress("")
 
     def asked_to(self, wish: str) -> bool:
-        """Whether a file in the folder asks the run to end at this block."""
         return self.checkpoint is not None and self.checkpoint.with_name(wish).exists()
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
@@ -255,7 +254,6 @@ class Recorder:
         self.progress("training", self.before + self.ensemble.step * models, self.total, text)
 
     def keep(self, e: int, step: int, weights: Weights) -> None:
-        """A snapshot of member e."""
         if self.homes:
             path = self.homes[e].path / SNAPSHOTS / f"step-{step:06d}.safetensors"
             path.parent.mkdir(exist_ok=True)

@@ -21,7 +21,6 @@ from topicscope.measure import (
     Effect,
     Interval,
     PairSums,
-    Scores,
     Timeline,
     attention_pair_sums,
     direct_scores,
@@ -40,7 +39,6 @@ DOCUMENTS = 1000  # dev documents, at most, whose attention is averaged and whos
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a run of `topicscope train`."""
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
 
@@ -99,7 +97,6 @@ def snapshot_timeline(
     seed: int = 0,
     notes: Sequence[str] = (),
 ) -> Timeline:
-    """The timeline of weights that are given by step."""
     return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
 
 
@@ -121,13 +118,11 @@ def sandbox_effects(
     for step, reading in readings.items():
         for name, sums in reading_sums(reading, topic, counts).items():
             effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
-    nothing = "this run trains neither embedding, value matrix nor attention: there is nothing to follow"
-    refuse((not effects, nothing))
+    refuse((not effects, "this run trains neither embedding, value matrix nor attention: there is nothing to follow"))
     return effects
 
 
 def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, "D V"] | None) -> dict[str, PairSums]:
-    """Sums over pairs of words of one snapshot, by measure."""
     sums: dict[str, PairSums] = {}
     once = np.ones((len(topic), len(topic)))
     if reading.embedding is not None:
@@ -218,12 +213,6 @@ def topic_ceiling(
     if outputs is None or posterior.halves is not None:  # an estimate is no ceiling
         return None
 
-    def scored(scores: Scores) -> Predicted:
-        return Predicted(scores.r2, scores.interval(resamples, seed))
-
-    return TopicCeiling(
-        scored(ridge_scores(outputs, shares, seed=seed)[0]),
-        scored(ridge_scores(words, shares, seed=seed)[0]),
-        scored(direct_scores(posterior.mean, shares, seed=seed)),
-        len(dev),
-    )
+    linear = [ridge_scores(features, shares, seed=seed)[0] for features in (outputs, words)]
+    scored = [*linear, direct_scores(posterior.mean, shares, seed=seed)]
+    return TopicCeiling(*(Predicted(scores.r2, scores.interval(resamples, seed)) for scores in scored), len(dev))

@@ -80,7 +80,6 @@ class WatchedRun:
         return max(0, self.rows - 1)
 
     def snapshot_steps(self) -> list[int]:
-        """The steps whose weights are kept so far."""
         return list(snapshot_paths(self.folder))
 
     def run(self, step: int | None = None) -> Run:
@@ -164,7 +163,6 @@ def losses_of(lines: list[bytes]) -> Float[np.ndarray, " S"]:
 
 
 def chosen(lines: list[bytes], group: int) -> list[bytes]:
-    """Two lines of each group."""
     marked = np.array([b'"dev_loss"' in line for line in lines], dtype=bool)
     return [lines[place] for place in extremes(losses_of(lines), group, marked)]
 
