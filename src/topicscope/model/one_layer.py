@@ -194,8 +194,8 @@ class ModelConfig(Architecture):
 
     def followed(self) -> Followed:
         value = "value" if self.value == "trained" else None
-        tables = {"value": value} if value and self.one_hot else {}
-        return Followed(value, tables, {"gram": "embedding"} if self.embedding == "trained" else {})
+        grams = {"gram": "embedding"} if self.embedding == "trained" else {}
+        return Followed(value, {"value": value} if value and self.one_hot else {}, grams)
 
     def outputs(self, weights: Weights, batch: Batch) -> Float[Tensor, "E R V"]:
         from topicscope.model.collapsed import outputs

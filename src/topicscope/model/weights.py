@@ -52,21 +52,18 @@ class Weights:
         shapes = {name: value.shape for name, value in members[0].items()}
         self.groups = [tuple(group) for group in (groups or ([list(shapes)] if shapes else []))]
         self.models = len(members)
-        self.blocks: list[Float[Tensor, "E n"]] = []
-        self.gradient_blocks: list[Float[Tensor, "E n"]] = []
-        self.parts: dict[str, Tensor] = {}
-        self.gradients: dict[str, Tensor] = {}
         self.pairs: dict[str, Float[Tensor, "2 E n"]] = {}  # a trained part and its gradient, flat
+        both_blocks: list[Float[Tensor, "2 E n"]] = []
         for group in self.groups:
             stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
             both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
-            self.blocks.append(both[0])
-            self.gradient_blocks.append(both[1])
+            both_blocks.append(both)
             sizes = [math.prod(shapes[name]) for name in group]
-            for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
-                self.pairs[name] = pair
-                self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
-        self.trained = tuple(shapes)
+            self.pairs |= zip(group, torch.split(both, sizes, dim=2), strict=True)
+        self.blocks, self.gradient_blocks = [both[0] for both in both_blocks], [both[1] for both in both_blocks]
+        views = {name: pair.view(2, self.models, *shapes[name]) for name, pair in self.pairs.items()}
+        self.gradients, self.trained = {name: view[1] for name, view in views.items()}, tuple(shapes)
+        self.parts = {name: view[0] for name, view in views.items()}
         self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 
     @classmethod
@@ -82,14 +79,8 @@ class Weights:
     ) -> Weights:
         """One freshly initialised model."""
         config.check(topic_model, masking)
-        values, frozen = config.initial(topic_model.vocabulary, seed), config.frozen(topic_model, masking)
-        return cls([values], frozen, dtype=dtype, device=device)
-
-    def with_parts(self, parts: Parts) -> Weights:
-        """The same with other tensors for some parts, for autograd."""
-        other = copy(self)
-        other.parts = self.parts | dict(parts)
-        return other
+        start = [config.initial(topic_model.vocabulary, seed)]
+        return cls(start, config.frozen(topic_model, masking), dtype=dtype, device=device)
 
     def member(self, index: int) -> dict[str, Tensor]:
         """All parts of one model without the leading axis; trained parts are views."""
@@ -155,7 +146,8 @@ def gradient_by_autograd(
     """For architectures without a gradient of their own."""
     names = [name for name in weights.trained if wanted is None or name in wanted]
     with torch.enable_grad():
-        traced = weights.with_parts({name: weights.parts[name].detach().requires_grad_() for name in names})
+        traced = copy(weights)
+        traced.parts = weights.parts | {name: weights.parts[name].detach().requires_grad_() for name in names}
         output = model.outputs(traced, batch)
         with torch.no_grad():
             value, slope = rows_loss(objective, output.clone(), batch)

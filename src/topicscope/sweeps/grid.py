@@ -51,10 +51,10 @@ class GridConfig(Config):
 
     kind: Text = "train"  # the command: train, pretrain or probe
     # settings that all points share
-    base: Annotated[dict[Text, Any], Field(max_length=1000)] = Field(default_factory=dict)
+    base: Annotated[dict[Text, object], Field(max_length=1000)] = Field(default_factory=dict)
     # by the dotted name of a setting, its values
-    axes: Annotated[dict[Text, Any], Field(max_length=100)] = Field(default_factory=dict)
-    zipped: Annotated[list[Annotated[dict[Text, Any], Field(max_length=100)]], Field(max_length=100)] = Field(
+    axes: Annotated[dict[Text, object], Field(max_length=100)] = Field(default_factory=dict)
+    zipped: Annotated[list[Annotated[dict[Text, object], Field(max_length=100)]], Field(max_length=100)] = Field(
         default_factory=list
     )  # groups of axes that move together
 
@@ -62,8 +62,8 @@ class GridConfig(Config):
 @dataclass(frozen=True)
 class Point:
     kind: str  # the command
-    config: dict[str, Any]  # its complete settings
-    axes: dict[str, Any]  # its values on the axes
+    config: dict[str, object]  # its complete settings
+    axes: dict[str, object]  # its values on the axes
 
     @property
     def name(self) -> str:
@@ -101,12 +101,12 @@ def read_grid(path: str | Path, progress: Progress = silent, device: str | None 
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
     grid = build_grid(settings, str(path), progress)
-    single = f"{path}: it has no axes, so it is a single run; name settings and their values under axes"
-    refuse((not grid.axes, single))
+    reason = "it has no axes, so it is a single run; name settings and their values under axes"
+    refuse((not grid.axes, f"{path}: {reason}"))
     return grid
 
 
-def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:
+def build_grid(settings: Mapping[str, object], where: str = "grid", progress: Progress = silent) -> Grid:
     try:
         return _expanded(GridConfig.of({key: value for key, value in settings.items() if value is not None}), progress)
     except InputError as error:
@@ -122,8 +122,8 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     points = [
         Point(kind, config, {key: one.get(key) for key in differing}) for config, one in zip(whole, flats, strict=True)
     ]
-    same = len({point.name for point in points}) < len(points)
-    refuse((same, "two of the configs are the same; give each once"))
+    names = {point.name for point in points}
+    refuse((len(names) < len(points), "two of the configs are the same; give each once"))
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
 
 
@@ -131,19 +131,20 @@ WIDEST_END = 1e100
 SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
 
-def axis_values(name: str, given: Any) -> Sequence[Any]:
+def axis_values(name: str, given: object) -> Sequence[object]:
     """The values along an axis; nothing long is written out."""
     if isinstance(given, list):
         refuse((not given, f"axis {name!r} is empty; give at least one value"))
         return [number(value) for value in given]
-    keys = set(given) if isinstance(given, dict) else set()
+    range_of = given if isinstance(given, dict) else {}
+    keys = set(range_of)
     if keys in ({"seeds"}, {"seeds", "first"}):
-        first, count = given.get("first", 0), given["seeds"]
+        first, count = range_of.get("first", 0), range_of["seeds"]
         if _whole(first) and _whole(count) and 0 <= first < 2**63 and 0 < count < 2**62:
             return range(first, first + count)
     for space, spaced in SPACES.items():
         if keys == {space, "points"}:
-            ends, points = given[space], given["points"]
+            ends, points = range_of[space], range_of["points"]
             numbers = [number(end) for end in ends] if isinstance(ends, list) else []
             real = len(numbers) == 2 and all(isinstance(end, float) or _whole(end) for end in numbers)
             valid, axis = real and _whole(points) and 0 < points < 2**62, f"axis {name!r}"
@@ -192,7 +193,7 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
     return Grid(config.kind, steps, list(points.values()))
 
 
-def placed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def placed(base: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """The settings of `base` with some changed, by their dotted names."""
     settings = copy.deepcopy(dict(base))
     for name, value in values.items():
@@ -200,15 +201,15 @@ def placed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]
     return settings
 
 
-def axis_steps(values: list[Any]) -> list[Any]:
+def axis_steps(values: list[object]) -> list[object]:
     """What a map shows along an axis: each value once (axes that move together repeat theirs), numbers in order."""
     once = [json.loads(text) for text in dict.fromkeys(map(json.dumps, values))]
     return sorted(once) if all(isinstance(value, int | float) for value in once) else once
 
 
-def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
+def _axes(config: GridConfig) -> list[dict[str, Sequence[object]]]:
     """Each axis, or group of axes that move together, with its values; nothing long is written out yet."""
-    groups: list[dict[str, Sequence[Any]]] = []
+    groups: list[dict[str, Sequence[object]]] = []
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
         values = {name: axis_values(name, given) for name, given in group.items()}
         again = min((name for name in values if any(name in other for other in groups)), default="")
@@ -224,5 +225,5 @@ def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
     return groups
 
 
-def place_text(place: Mapping[str, Any]) -> str:
+def place_text(place: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in place.items())

@@ -88,7 +88,7 @@ def pack(grid: Grid) -> list[Pack]:
 
 
 def devices(grid: Grid) -> set[str]:
-    return {point.config.get("device", "cpu") for point in grid.points}
+    return {str(point.config.get("device", "cpu")) for point in grid.points}
 
 
 def compute(place: Place, task: Pack) -> list[PointResult]:
@@ -147,7 +147,7 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
 
 
 def sweep(
-    grid: Grid | Mapping[str, Any] | Sequence[Any],
+    grid: Grid | Mapping[str, object] | Sequence[Any],
     out: str | Path,
     engine: Name | Engine = "serial",
     *,

@@ -214,8 +214,7 @@ class RunConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        both = self.steps is not None and self.epochs is not None
-        refuse((both, "steps and epochs are both given; give one of them"))
+        refuse((self.steps and self.epochs, "steps and epochs are both given; give one of them"))
         self.model.check(self.world.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
         scheduled = [part for phase in self.schedule.phases for part in phase.parts]
@@ -298,8 +297,8 @@ class RunConfig(Config):
         if not isinstance(name, str):
             return super().of(whole)
         config = super().of(whole | {"schedule": {}})
-        named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
-        return super().of(whole | {"schedule": asdict(named)})
+        schedule = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
+        return super().of(whole | {"schedule": asdict(schedule)})
 
 
 SCHEDULES = ("joint", "two-stage", "alternating")

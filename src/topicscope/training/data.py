@@ -117,12 +117,16 @@ class MaskedTask:
             bias=model.frozen(config.topic_model, config.masking).get("prediction_bias"),
             free_bias="prediction_bias" in trained,
         )
-        objective = best.objective * scale
-        return {"loss": best.loss * scale, "objective": objective, "ridge": ridge, "documents": len(self.dev)}
+        return {
+            "loss": best.loss * scale,
+            "objective": best.objective * scale,
+            "ridge": ridge,
+            "documents": len(self.dev),
+        }
 
     def above_floors(
         self, weights: Mapping[str, np.ndarray], dev_loss: float, floors: Mapping[str, Mapping[str, float]]
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """How far a run is above the floors just found, on the same documents and masks, in the words of its results.
 
         - `above_floor`: the run's loss less the floor, on the floor's documents.
@@ -134,11 +138,11 @@ class MaskedTask:
         if not self.floor_costs:
             return {"above_floor": above}
         count = len(next(iter(self.floor_costs.values())))
-        few = min(count, ENDLESS_DOCUMENTS) if isinstance(self.dev, InfiniteDocuments) else count
-        own = self.dev_losses(weights, few)
+        most = ENDLESS_DOCUMENTS if isinstance(self.dev, InfiniteDocuments) else count
+        own = self.dev_losses(weights, min(count, most))
         differences = {name: own - costs[: len(own)] for name, costs in self.floor_costs.items()}
         errors = {name: float(each.std() / math.sqrt(count)) for name, each in differences.items()}
-        result: dict[str, Any] = {"above_floor": above, "above_floor_error": errors}
+        result: dict[str, object] = {"above_floor": above, "above_floor_error": errors}
         if count < len(self.dev):
             above |= {name: float(each.mean()) for name, each in differences.items()}
             result["floor_dev_loss"] = float(own.mean())
@@ -151,9 +155,8 @@ class MaskedTask:
         from topicscope.model import Weights
 
         config, dev = self.config, self.dev
-        trained = config.model.trained_shapes(config.topic_model.vocabulary)
-        frozen = {name: part for name, part in weights.items() if name not in trained}
-        model = Weights([{name: weights[name] for name in trained}], frozen, dtype=torch.float64)
+        # whether a part is trained or frozen does not matter to the loss
+        model = Weights([weights], {}, dtype=torch.float64)
         some = dev.first(count) if isinstance(dev, MaskedDocuments) else dev.take(slice(count))
         batches = (stack([rows], torch.float64) for rows in self.rows(some, "float64"))
         losses = (config.model.document_losses(model, config.objective, batch) for batch in batches)

@@ -268,8 +268,7 @@ class CapturedProgram(Program):
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            loss = self.gradient(own.map(lambda part: part.index_select(0, number)[0]), active)
-            self.tracker.record_next(loss)
+            self.tracker.record_next(self.gradient(own.map(lambda part: part.index_select(0, number)[0]), active))
             self.optimiser.step(active)
             number.add_(1)
         return Capture(graph, own, number)
@@ -327,8 +326,8 @@ class Ensemble:
 
     @cached_property
     def dev_batches(self) -> list[Batch]:
-        batches = zip(*(data.task.rows(data.task.dev, self.config.dtype) for data in self.feed.data), strict=True)
-        return [stack(rows, self.dtype, self.feed.of).to(self.device) for rows in batches]
+        rows = [data.task.rows(data.task.dev, self.config.dtype) for data in self.feed.data]
+        return [stack(each, self.dtype, self.feed.of).to(self.device) for each in zip(*rows, strict=True)]
 
     def dev_loss(self) -> Float[np.ndarray, " E"]:
         """Loss on the whole development set: mean over documents, so batches weigh by their documents."""
@@ -444,7 +443,7 @@ class Ensemble:
         self.tracker.record(self.step, math.nan, ())
         self._keep()
         self.evaluate()
-        ended = "stopped" if self.stopping and self.step < self.config.total_steps else "done"
+        ended = "done" if self.step == self.config.total_steps else "stopped"
         for e in self.running():
             sound = self.step in self.members[e].dev and self.sound(e)
             if not sound:  # the last step was one too far: it keeps the weights before

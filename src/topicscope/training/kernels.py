@@ -55,13 +55,11 @@ def block_means(
             first = 1 + topic * size
             column.fill(0)
             for word in range(first, first + size):
-                line = matrix[word]
-                diagonal += line[word]
-                column += line
+                diagonal += matrix[word, word]
+                column += matrix[word]
             same += column[first : first + size].sum()
             different += column[1:first].sum() + column[first + size :].sum()
-        same -= diagonal
-        rows[0, e] = same / (words * (size - 1))
+        rows[0, e] = (same - diagonal) / (words * (size - 1))
         rows[1, e] = different / (words * (words - size))
         rows[2, e] = diagonal / words
 

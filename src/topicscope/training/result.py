@@ -283,8 +283,7 @@ def read_one(path: Path) -> Run:
     config, results = RunConfig.of(load_settings(path / folders.CONFIG, own=True)), folders.read_results(path)
     whole = isinstance(results, dict) and {"status", "steps", "loss"} <= set(results)
     refuse((not whole, f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}"))
-    weights = read_tensors(path / WEIGHTS, ADVICE)[0]
-    return Run(config, results["status"], results, read_metrics(path), weights, path)
+    return Run(config, results["status"], results, read_metrics(path), read_tensors(path / WEIGHTS, ADVICE)[0], path)
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:

@@ -248,10 +248,10 @@ class Recorder:
 
     def report_progress(self, note: str) -> None:
         models = len(self.ensemble.members)
-        made = (self.ensemble.step - self.first) * models
-        speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s" if made else ""
-        text = ", ".join(filter(None, (note, speed)))
-        self.progress("training", self.before + self.ensemble.step * models, self.total, text)
+        if made := (self.ensemble.step - self.first) * models:
+            speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s"
+            note = f"{note}, {speed}" if note else speed
+        self.progress("training", self.before + self.ensemble.step * models, self.total, note)
 
     def keep(self, e: int, step: int, weights: Weights) -> None:
         if self.homes:
@@ -297,9 +297,11 @@ class Recorder:
             return read_metrics(self.homes[e].path)
         names, dev = self.ensemble.tracker.index, self.ensemble.members[e].dev
         table = np.concatenate([np.empty((0, len(names))), *self.tables[e]])
-        steps = np.arange(len(table), dtype=float)
-        devs = np.array([dev.get(step, np.nan) for step in range(len(table))])
-        return {"step": steps, **dict(zip(names, table.T, strict=True)), "dev_loss": devs}
+        return {
+            "step": np.arange(len(table), dtype=float),
+            **dict(zip(names, table.T, strict=True)),
+            "dev_loss": np.array([dev.get(step, np.nan) for step in range(len(table))]),
+        }
 
     def result(self, e: int, with_floors: bool) -> Run:
         """Where the run ended, against the floors. Nothing in its results depends on the machine's speed."""
@@ -350,8 +352,8 @@ def forget_wishes(folder: Path) -> None:
 
 def check_snapshots(folder: Path, member: Member, step: int) -> None:
     """Raise InputError unless the snapshots before a checkpoint are there: they are not made again."""
-    stored, end = stored_snapshots(folder, ANEW), step if member.end is None else min(step, member.end)
-    missing = [kept for kept in member.config.snapshot_steps if kept < end and kept not in stored]
+    end = step if member.end is None else min(step, member.end)
+    missing = {kept for kept in member.config.snapshot_steps if kept < end} - set(stored_snapshots(folder, ANEW))
     refuse((missing, f"{folder / SNAPSHOTS} lacks the snapshot of step {min(missing, default=0)}; {ANEW}"))
 
 

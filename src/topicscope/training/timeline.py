@@ -204,8 +204,8 @@ def topic_ceiling(
     shares = dev.documents.proportions
     if shares is None or len(dev) < FEWEST or dev.documents.lengths.max() > LONGEST:
         return None
-    hide_masked = config.model.layout.hide_masked
-    counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hide_masked)
+    hidden = config.model.layout.hide_masked
+    counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hidden)
     words = counts / np.maximum(counts.sum(1, keepdims=True, dtype=float), 1)
     posterior = config.documents.posterior(config.topic_model, counts[:, 1:], a, e)
     parts = {**config.model.frozen(config.topic_model, config.masking), **weights}
@@ -215,4 +215,5 @@ def topic_ceiling(
 
     linear = [ridge_scores(features, shares, seed=seed)[0] for features in (outputs, words)]
     scored = [*linear, direct_scores(posterior.mean, shares, seed=seed)]
-    return TopicCeiling(*(Predicted(scores.r2, scores.interval(resamples, seed)) for scores in scored), len(dev))
+    model, bag_of_words, best = (Predicted(one.r2, one.interval(resamples, seed)) for one in scored)
+    return TopicCeiling(model, bag_of_words, best, len(dev))
