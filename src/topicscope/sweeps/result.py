@@ -240,9 +240,9 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Read the sweep in a folder, finished or not, with the grid that the folder was last used for."""
     path = Path(folder)
     folders.about_of(path, SWEEP)
-    content = files.read_json(path / GRID)
+    stored = files.read_json(path / GRID)
     try:
-        content = files.unsealed(content)
+        content = files.unsealed(stored)
         kind, first = content["kind"], content["first"]
         grid = Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -124,18 +124,17 @@ def nothing_left(folder: Folder) -> Iterator[None]:
 
 def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[], str]]:
     """Of the packs with a point that has no folder yet, so many at a time; and what makes the largest so large."""
-    kind, root, costs = kind_of(grid.kind), Path(out), list[Cost]()
+    kind, whole = kind_of(grid.kind), Cost()
     known: dict[tuple[str, int], tuple[Cost, list[Any]]] = {}
     for task in pack(grid):
-        if all(point_home(root, point).is_dir() for point in task):
+        if all(point_home(Path(out), point).is_dir() for point in task):
             continue
         alike = common(task[0]), len(task)
         if alike not in known:  # seeds and rates cost the same
             configs = configs_of(task)
             kind.check_libraries(configs[0])
             known[alike] = kind.cost(configs), configs  # raises where a model or a text is not there
-        costs.append(known[alike][0])
-    whole = sum(costs, Cost())
+        whole += known[alike][0]
     largest, of_largest = max(known.values(), key=lambda found: found[0].memory, default=(Cost(), []))
     memory = workers * (largest.memory + PROCESS) if workers > 1 else largest.memory
 
@@ -274,8 +273,8 @@ def trial(task: Pack) -> float:
     for knob, full_size in whole.items():
         more = min(kind.knobs[knob][1], full_size)
         if more > small[knob]:
-            longer = timed(task, small | {knob: more})
-            total += max(0.0, longer - seconds) / (more - small[knob]) * (full_size - small[knob])
+            slope = max(0.0, timed(task, small | {knob: more}) - seconds) / (more - small[knob])
+            total += slope * (full_size - small[knob])
     return total
 
 

@@ -357,14 +357,14 @@ class Ensemble:
     def running(self) -> list[int]:
         return [e for e, member in enumerate(self.members) if member.status == "running"]
 
-    def run(self, report: Report | None = None) -> None:
+    def run(self, report: Report = lambda _start, _table: None) -> None:
         """Go on from the present step to the end, block by block; `report` may save a checkpoint."""
         while self.step < self.config.total_steps and self.running() and not self.stopping:
             self.block(min(self.config.total_steps - self.step, BLOCK), report)
         if self.running():
             self.finish(report)
 
-    def block(self, count: int, report: Report | None) -> None:
+    def block(self, count: int, report: Report = lambda _start, _table: None) -> None:
         """The next `count` steps; `self.step` is a multiple of BLOCK."""
         every, start = self.config.evaluate_every, self.step
         before, earlier = self.copies(), self.last
@@ -378,8 +378,7 @@ class Ensemble:
                 self.one_step(place)
         table = self.tracker.rows()
         self.retire_diverged(start, table, before, earlier)
-        if report is not None:
-            report(start, table)
+        report(start, table)
 
     def _keep(self) -> None:
         if self.step in self._kept_steps:
@@ -438,7 +437,7 @@ class Ensemble:
         self.restore(after)
         self.step = end
 
-    def finish(self, report: Report | None) -> None:
+    def finish(self, report: Report) -> None:
         """The weights after the last step: one more row of figures, and the final dev loss."""
         self.tracker.record(self.step, math.nan, ())
         self._keep()
@@ -450,8 +449,7 @@ class Ensemble:
                 for block, old in zip(self.weights.blocks, self.last, strict=True):
                     block[e] = old[e]
             self.retire(e, ended if sound else "diverged", self.step)
-        if report is not None:
-            report(self.step, self.tracker.rows())
+        report(self.step, self.tracker.rows())
 
 
 def check_alike(configs: Sequence[RunConfig]) -> None:
