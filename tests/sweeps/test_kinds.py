@@ -118,7 +118,7 @@ def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
 
 def test_what_is_not_a_number_is_stored_as_none() -> None:
     nan, inf = float("nan"), float("inf")
-    given = {"a": nan, "b": -inf, "c": inf, "d": 0.0, "e": 3, "f": "phase", "g": None, "h": False}
+    given: dict[str, Any] = {"a": nan, "b": -inf, "c": inf, "d": 0.0, "e": 3, "f": "phase", "g": None, "h": False}
     assert kinds.finite(given) == {**given, "a": None, "b": None, "c": None}
 
 

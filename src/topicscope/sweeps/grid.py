@@ -62,7 +62,7 @@ class GridConfig(Config):
 @dataclass(frozen=True)
 class Point:
     kind: str  # the command
-    config: dict[str, object]  # its complete settings
+    config: dict[str, Any]  # its complete settings
     axes: dict[str, object]  # its values on the axes
 
     @property

@@ -32,7 +32,7 @@ class PointResult:
 class SweepKind(Generic[Settings]):
     """All that a sweep has to know about a command. `Settings` is the config class of the command."""
 
-    build: Callable[[Mapping[str, object]], Settings]  # makes a checked config from nested settings
+    build: Callable[[Mapping[str, Any]], Settings]  # makes a checked config from nested settings
     # runs a pack of points; the paths are folders for runs that have one. A killed run resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
     reads: tuple[str, ...]  # settings that may name files; a point whose files have changed is run again

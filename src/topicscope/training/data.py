@@ -126,7 +126,7 @@ class MaskedTask:
 
     def above_floors(
         self, weights: Mapping[str, np.ndarray], dev_loss: float, floors: Mapping[str, Mapping[str, float]]
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """How far a run is above the floors just found, on the same documents and masks, in the words of its results.
 
         - `above_floor`: the run's loss less the floor, on the floor's documents.
