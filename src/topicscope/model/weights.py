@@ -127,9 +127,8 @@ def losses_of_documents(
         cost = -output.log_softmax(-1).view(-1)[batch.target]
     else:
         cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
-    cost = cost * objective.scale(vocabulary)
-    total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
-    return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
+    share = batch.target_weight * (cost * objective.scale(vocabulary))
+    return cost.new_zeros(documents).index_add_(0, batch.row_document[row], share).mul_(documents)
 
 
 @torch.inference_mode()

@@ -71,8 +71,7 @@ def optimiser_names(quote: str = "") -> str:
 
 def _known(name: str) -> str:
     if name not in OPTIMISERS:
-        quote = "'"
-        raise PydanticCustomError("optimizer", f"Input should be {optimiser_names(quote)}")
+        raise PydanticCustomError("optimizer", "Input should be " + optimiser_names("'"))
     return name
 
 
@@ -119,8 +118,8 @@ class Adam(Rule):
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         import torch
 
-        steps = torch.zeros((), dtype=torch.float32, device=weights.device)
-        return {"moment1": torch.zeros_like(weights), "moment2": torch.zeros_like(weights), "steps": steps}
+        moments = {name: torch.zeros_like(weights) for name in ("moment1", "moment2")}
+        return moments | {"steps": torch.zeros((), dtype=torch.float32, device=weights.device)}
 
     def remembered(self, settings: Optimizer) -> int:
         return 2
@@ -151,9 +150,8 @@ class Adam(Rule):
         from topicscope.training import kernels
 
         memory["steps"] += 1
-        moments = memory["moment1"], memory["moment2"]
-        steps = float(memory["steps"])
-        kernels.adam(weights, gradients, *moments, steps, settings.lr, *settings.betas, settings.eps)
+        state = memory["moment1"], memory["moment2"], float(memory["steps"])
+        kernels.adam(weights, gradients, *state, settings.lr, *settings.betas, settings.eps)
 
 
 @register_optimiser

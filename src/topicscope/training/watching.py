@@ -52,8 +52,7 @@ class WatchedRun:
                 rest = b""
                 while block := stream.read(4_000_000):
                     *lines, rest = (rest + block).split(b"\n")
-                    if lines:
-                        self.add(lines)
+                    self.add(lines)
         except FileNotFoundError:
             return False
         return self.read != before
