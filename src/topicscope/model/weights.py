@@ -62,7 +62,8 @@ class Weights:
             self.pairs |= zip(group, torch.split(both, sizes, dim=2), strict=True)
         self.blocks, self.gradient_blocks = [both[0] for both in both_blocks], [both[1] for both in both_blocks]
         views = {name: pair.view(2, self.models, *shapes[name]) for name, pair in self.pairs.items()}
-        self.gradients, self.trained = {name: view[1] for name, view in views.items()}, tuple(shapes)
+        self.trained = tuple(shapes)
+        self.gradients = {name: view[1] for name, view in views.items()}
         self.parts = {name: view[0] for name, view in views.items()}
         self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 

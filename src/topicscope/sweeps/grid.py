@@ -133,8 +133,9 @@ SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.
 
 def axis_values(name: str, given: object) -> Sequence[object]:
     """The values along an axis; nothing long is written out."""
+    axis = f"axis {name!r}"
     if isinstance(given, list):
-        refuse((not given, f"axis {name!r} is empty; give at least one value"))
+        refuse((not given, f"{axis} is empty; give at least one value"))
         return [number(value) for value in given]
     range_of = given if isinstance(given, dict) else {}
     keys = set(range_of)
@@ -147,7 +148,7 @@ def axis_values(name: str, given: object) -> Sequence[object]:
             ends, points = range_of[space], range_of["points"]
             numbers = [number(end) for end in ends] if isinstance(ends, list) else []
             real = len(numbers) == 2 and all(isinstance(end, float) or _whole(end) for end in numbers)
-            valid, axis = real and _whole(points) and 0 < points < 2**62, f"axis {name!r}"
+            valid = real and _whole(points) and 0 < points < 2**62
             wide = real and not all(abs(end) <= WIDEST_END for end in numbers)  # NaN too
             refuse(
                 (not valid, f"{axis}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers"),
@@ -159,7 +160,7 @@ def axis_values(name: str, given: object) -> Sequence[object]:
             # Rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
             return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
     raise InputError(
-        f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, "
+        f"{axis}: expected a list, {{range: [A, B], points: N}}, "
         f"{{log: [A, B], points: N}} or {{seeds: N}}; got {given!r:.80}"
     )
 

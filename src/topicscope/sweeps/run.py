@@ -124,7 +124,8 @@ def nothing_left(folder: Folder) -> Iterator[None]:
 
 def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[], str]]:
     """Of the packs with a point that has no folder yet, so many at a time; and what makes the largest so large."""
-    kind, whole = kind_of(grid.kind), Cost()
+    kind = kind_of(grid.kind)
+    whole = Cost()
     known: dict[tuple[str, int], tuple[Cost, list[Any]]] = {}
     for task in pack(grid):
         if all(point_home(Path(out), point).is_dir() for point in task):
@@ -255,7 +256,8 @@ def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Esti
     if not tasks:
         return Estimate(0, 0.0, 0)
     chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
-    seconds, share = 0.0, len(tasks) / len(chosen)
+    share = len(tasks) / len(chosen)
+    seconds = 0.0
     for number, task in enumerate(chosen):
         progress("short trials of a few points, up to a minute", number, len(chosen))
         seconds += trial(task)

@@ -68,7 +68,8 @@ def compare_with_optimum(run: Run) -> OptimumComparison:
         >>> {name: round(distance, 2) for name, distance in comparison.distances.items()}
         {'optimum': 0.0, 'theorem2': 0.0, 'limit': 0.11, 'own_documents': 0.0, 'predicted': 0.0}
     """
-    matrix, diverged = contributions(run.config, run.weights), run.status == "diverged"
+    matrix = contributions(run.config, run.weights)
+    diverged = run.status == "diverged"
     refuse((not np.isfinite(matrix).all(), "the run diverged: its value matrix is not finite"))
     last = f"The run diverged at step {run.results['steps']:,}: its matrix is the last one that was sound."
     notes = [last] if diverged else []

@@ -374,7 +374,8 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     made = 8 if infinite else real  # float64 until models are put side by side
     ready = made * v + (16 + made) * rows + (8 + made) * targets
     if infinite:
-        draft, at_a_time = 8 * rows * words + 24 * targets, 1
+        draft = 8 * rows * words + 24 * targets
+        at_a_time = 1
         text = DEV_BATCH[True] * draft
     else:
         draft = (13 + real) * v + 100 * masked + 8 * longest

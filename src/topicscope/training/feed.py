@@ -147,7 +147,8 @@ class Ahead:
 
     def take(self, first: int, count: int) -> Batch:
         made = self.made if self.made is not None and self.made[:2] == (first, count) else None
-        together, self.made = self.make(first, count) if made is None else made[2], None
+        together = self.make(first, count) if made is None else made[2]
+        self.made = None
         torch.cuda.current_stream(self.feed.device).wait_stream(self.stream)
         return together
 

@@ -146,7 +146,8 @@ def train(
     size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, compiling_announced(shown), ExitStack() as held:
         homes: list[Folder] = []  # none where nothing is written
-        data, root = RunData(configs[0]), None
+        root: Folder | None = None
+        data = RunData(configs[0])
         if out is not None:
             data.read_files()  # before anything is written
             settings = [c.as_dict() for c in configs]

@@ -140,11 +140,13 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that a run kept on its way."""
-    about, several = folders.about_of(folder, TRAIN), f"{folder} holds several runs; give one of them, such as"
-    refuse((about.runs is not None, f"{several} {folder / 'run-000'}"))
+    about = folders.about_of(folder, TRAIN)
+    one = folder / "run-000"
+    refuse((about.runs is not None, f"{folder} holds several runs; give one of them, such as {one}"))
     folders.check_digest(folder, about, folders.CONFIG)
     config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
-    snapshots, done = stored_snapshots(folder, "train again with --force"), about.status == "done"
+    snapshots = stored_snapshots(folder, "train again with --force")
+    done = about.status == "done"
     missing = sorted(set(config.snapshot_steps) - set(snapshots))
     nothing = not config.snapshot_steps or (not snapshots and not done)
     refuse(
