@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.calling import topicscope
 from tests.sweeps.samples import BASE, baking
 from topicscope import InputError
 from topicscope.cli.runs import write_sweep
@@ -89,6 +91,20 @@ def test_a_kind_is_one_entry(tmp_path: Path) -> None:
     assert runs.estimate(grid, {point.name for point in grid.points}).packs == 4
 
 
+@pytest.mark.usefixtures("bakery")
+def test_the_commands_run_show_and_draw_a_kind_from_outside(tmp_path: Path) -> None:
+    grid, out = tmp_path / "cakes.yaml", tmp_path / "sweep"
+    grid.write_text("{kind: bake, base: {seed: 4}, axes: {sugar: [1, 5]}}")
+    assert "of 'bake'" in topicscope("sweep", str(grid), "--out", str(out), "--dry-run").stdout
+    said = topicscope("sweep", str(grid), "--out", str(out), "--engine", "serial").stdout
+    assert "sweetness: as measured" in said
+    [entry] = json.loads(topicscope("show", str(out), "--json").stdout)
+    assert [row["sweetness"] for row in entry["results"]["rows"]] == [14, 54]
+    (out / "report.html").unlink()
+    assert "report.html" in topicscope("report", str(out)).stdout
+    assert '"curvePanels":{"crumbs":"crumb_"}' in (out / "report.html").read_text()
+
+
 def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
     for length, kept in ((1, 1), (2, 2), (200, 200), (201, 200), (1999, 200)):
         curve = np.arange(length, dtype=float)
@@ -102,7 +118,7 @@ def test_curves_are_thinned_to_two_hundred_points_and_keep_their_ends() -> None:
 
 def test_what_is_not_a_number_is_stored_as_none() -> None:
     nan, inf = float("nan"), float("inf")
-    given = {"a": nan, "b": -inf, "c": inf, "d": 0.0, "e": 3, "f": "phase", "g": None, "h": False}
+    given: dict[str, Any] = {"a": nan, "b": -inf, "c": inf, "d": 0.0, "e": 3, "f": "phase", "g": None, "h": False}
     assert kinds.finite(given) == {**given, "a": None, "b": None, "c": None}
 
 

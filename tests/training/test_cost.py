@@ -15,7 +15,7 @@ import pytest
 
 from topicscope import InputError, RunConfig, train
 from topicscope.training import cost_of
-from topicscope.training.cost import settings_that_cost
+from topicscope.training.config import settings_that_cost
 
 GIGABYTE = 10**9
 

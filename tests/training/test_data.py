@@ -87,7 +87,7 @@ def test_bayes_floors_are_those_of_the_dev_set(hide_masked: bool) -> None:
 
 def test_floors_of_unequal_words_and_of_long_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few documents where the posterior takes long, none where it would take too long."""
-    monkeypatch.setattr(data, "UNEQUAL_DOCUMENTS", 5)
+    monkeypatch.setattr("topicscope.training.config.UNEQUAL_DOCUMENTS", 5)
     unequal = run_data(topic_model={"topics": 3, "words_per_topic": 2, "word_probabilities": [0.3, 0.7]})
     config, dev = unequal.config, unequal.task.dev
     assert isinstance(dev, MaskedDocuments)
@@ -148,7 +148,7 @@ def test_the_least_squares_floor_is_the_best_of_all_value_matrices(
 
 
 def test_an_estimated_floor_says_its_error_and_one_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data, "ESTIMATED_DOCUMENTS", 8)
+    monkeypatch.setattr("topicscope.training.config.ESTIMATED_DOCUMENTS", 8)
     overlap = {"topics": 3, "words_per_topic": 4, "overlap": 0.25}
     found = run_data(topic_model=overlap)
     floors = found.task.floors()
@@ -204,7 +204,7 @@ def test_losses_of_documents_are_those_of_dev_sets_of_one(loss: str, model: dict
 def test_a_floor_of_few_documents_is_compared_with_the_loss_on_them(
     monkeypatch: pytest.MonkeyPatch, topic_model: dict[str, Any], few: str
 ) -> None:
-    monkeypatch.setattr(data, few, 4)
+    monkeypatch.setattr(f"topicscope.training.config.{few}", 4)
     run = train(RunConfig.of(settings.SMALL | {"topic_model": topic_model}, dtype="float64"))
     config, dev, found = run.config, RunData(run.config).task.dev, run.results
     assert isinstance(dev, MaskedDocuments)

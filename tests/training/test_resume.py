@@ -143,7 +143,7 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
 def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> None:
     config = RunConfig.of(SETTINGS)
     ensemble = Ensemble([config])
-    ensemble.block(50, None)
+    ensemble.block(50)
     path = tmp_path / "checkpoint.safetensors"
     save_checkpoint(path, ensemble, [""])
     other = Ensemble([dataclasses.replace(config, seed=1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.calling import topicscope
 from tests.training.bigram import Bigram
 from tests.training.settings import SMALL
 from topicscope import InputError, ModelConfig, Objective, RunConfig, read, sandbox_timeline, sweep, train
@@ -66,7 +68,7 @@ def test_what_is_wrong_is_refused_in_one_line(settings: dict[str, Any], words: s
 def test_the_gradient_by_autograd_is_that_of_differences() -> None:
     config = RunConfig.of(SETTINGS, dtype="float64", objective={"loss": "squared", "l2": 0.1})
     data = RunData(config)
-    batch = stack([data.task.rows(data.task.dev, "float64")[0]], torch.float64)
+    batch = stack([next(iter(data.task.rows(data.task.dev, "float64")))], torch.float64)
     weights = Weights.from_config(config.model, config.topic_model, config.masking, dtype=torch.float64)
 
     def objective() -> float:
@@ -130,3 +132,15 @@ def test_pages_show_what_there_is_and_laws_do_not_cover_it(folder: Path) -> None
         assert refusal.code == "architecture"
     timeline = sandbox_timeline(folder, bootstrap=20)
     assert {(row.measure, row.step) for row in timeline.rows} == {("table", 0), ("table", 60), ("table", 120)}
+
+
+def test_the_commands_show_and_draw_it(folder: Path) -> None:
+    shown = topicscope("show", str(folder)).stdout
+    assert "dev loss" in shown
+    assert f"{read(folder).results['dev_loss']:.5g} after 120 steps" in shown
+    [entry] = json.loads(topicscope("show", str(folder), "--json").stdout)
+    assert entry["config"]["model"] == {"architecture": "bigram", "scale": 0.1, "with_bias": True}
+    assert "report.html" in topicscope("report", str(folder)).stdout
+    page = (folder / "report.html").read_text()
+    assert "W at the end" in page
+    assert {".png", ".svg", ".csv"} <= {path.suffix for path in (folder / "figures").iterdir()}

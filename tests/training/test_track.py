@@ -10,7 +10,7 @@ import pytest
 from tests.training.settings import SMALL as ANY_RUN
 from topicscope import RunConfig, train
 from topicscope.training import BLOCK, Ensemble
-from topicscope.training.track import Tracker
+from topicscope.training.ensemble import CompiledTracker, Tracker
 
 SMALL = ANY_RUN | {"steps": BLOCK + 15, "dtype": "float64", "snapshots": list(range(BLOCK + 16))}
 
@@ -96,9 +96,9 @@ def test_compiled_figures_are_those_of_the_calls(more: dict[str, Any]) -> None:
     """Three models; a relation that no pair is in has no mean in either."""
     config = RunConfig.of(SMALL | {"snapshots": "none"} | more)
     tables = []
-    for compiled in (False, True):
+    for kind in (Tracker, CompiledTracker):
         ensemble = Ensemble(config.with_seeds(3))
-        tracker = Tracker(ensemble.weights, config, compiled=compiled)
+        tracker = kind(ensemble.weights, config)
         for place in ensemble.feed.steps(0, 15):
             active = config.schedule.active(ensemble.step, ensemble.weights.trained)
             tracker.record(ensemble.step, ensemble.program.gradient(place.batch(), active), active)
@@ -137,7 +137,7 @@ def test_means_by_relation_in_other_worlds(world: str, embedding: str) -> None:
     assert run.results[matrix]["same"] == pytest.approx(np.mean(pairs["same"]), rel=1e-6)
     ensemble = Ensemble([config])
     plain = Tracker(ensemble.weights, config)
-    quick = Tracker(ensemble.weights, config, compiled=True)
+    quick = CompiledTracker(ensemble.weights, config)
     for tracker in (plain, quick):
         tracker.record(0, 0.0, ())
     for name in pairs:

@@ -153,7 +153,7 @@ def step_rows(name: str, config: RunConfig, rounds: int, *, against_bert: bool) 
     products, flops = matrix_products(config.device)  # they take turns with the steps, as the plain ways do
     works: dict[str, Work] = {
         "products": products,
-        "ours": partial(ensemble.block, BLOCK, None),
+        "ours": partial(ensemble.block, BLOCK),
         "dense pass": dense_trainer(config, ensemble),
     }
     if against_bert and find_spec("transformers") is not None:
@@ -265,14 +265,14 @@ def ensemble_rows(config: RunConfig, models: int, rounds: int) -> list[Row]:
     seeds = config.with_seeds(models)
     ensembles = [Ensemble(seeds[start : start + group]) for start in range(0, models, group)]
     for ensemble in (single, *ensembles):
-        ensemble.block(BLOCK, None)
+        ensemble.block(BLOCK)
     ours, alone, rates = [], [], []
     products, flops = matrix_products(config.device)
     for _ in range(rounds):
         rates.append(flops / seconds(products, config.device))
-        single.block(BLOCK, None)  # so that the single model finds its numbers in the cache, as it does alone
-        alone += [seconds(lambda: single.block(BLOCK, None), config.device) / BLOCK for _ in range(4)]
-        spent = [seconds(partial(ensemble.block, BLOCK, None), config.device) for ensemble in ensembles]
+        single.block(BLOCK)  # so that the single model finds its numbers in the cache, as it does alone
+        alone += [seconds(lambda: single.block(BLOCK), config.device) / BLOCK for _ in range(4)]
+        spent = [seconds(partial(ensemble.block, BLOCK), config.device) for ensemble in ensembles]
         ours.append(sum(spent) / BLOCK / models)
     mine, one = statistics.median(ours), statistics.median(alone)
     floor, floor_is = step_floor(config, single, statistics.median(rates))
@@ -298,8 +298,8 @@ def vocabulary_rows(config: RunConfig, *, quick: bool) -> list[Row]:
     large = Ensemble([large_config])
     steps = 2 if quick else BLOCK
     for ensemble in (small, large):
-        ensemble.block(2, None)
-    works = {"small": partial(small.block, BLOCK, None), "large": partial(large.block, steps, None)}
+        ensemble.block(2)
+    works = {"small": partial(small.block, BLOCK), "large": partial(large.block, steps)}
     times = medians(works, 1 if quick else 3, config.device)
     mine, one = times["large"] / steps, times["small"] / BLOCK
     sizes = [ensemble.config.topic_model.vocabulary for ensemble in (small, large)]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from topicscope.ground import Rate, Stream, Text, adapter_of, generator, nearest, section
+from topicscope.ground import Rate, Stream, Text, adapter_of, generator, nearest, refuse, section
 from topicscope.world import Masking, TopicModel
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from topicscope.world import Batch
 
 Arrays = Mapping[str, np.ndarray]
+# takes a batch and the parts whose gradient is wanted, and returns the loss of every model
 Gradient = Callable[["Batch", Collection[str]], "Tensor"]
-"""Takes a batch and the parts whose gradient is wanted, and returns the loss of every model."""
 
 MOST_PARTS = 100
 DEFAULT = "one-layer"
@@ -78,8 +78,6 @@ class Followed(NamedTuple):
 
 
 class WordTable(NamedTuple):
-    """A table over words."""
-
     symbol: str  # such as "W_V"
     matrix: Float[np.ndarray, "V V"]
     sides: tuple[str, str] = ("output word", "input word")  # what a row and a column stand for
@@ -185,9 +183,9 @@ class Architecture(ABC):
 
         return gradient_by_autograd(self, weights, objective, batch, wanted)
 
-    def fast_pass(self, weights: Weights, objective: Objective) -> Gradient | None:
-        """A quicker way to `loss_and_gradient` on a CPU, where there is one."""
-        return None
+    def fast_pass(self, weights: Weights, objective: Objective) -> Gradient:
+        """The quickest way to `loss_and_gradient` on a CPU."""
+        return partial(self.loss_and_gradient, weights, objective)
 
     def mean_outputs(self, parts: Arrays, counts: Float[np.ndarray, "D V"]) -> Float[np.ndarray, "D d"] | None:
         """The mean state of each document's positions after attention, from the counts of the words it shows."""
@@ -198,37 +196,34 @@ class Architecture(ABC):
         return 6 * rows * vocabulary**2
 
 
-ARCHITECTURES: dict[str, type[Architecture]] = {}
-"""The architectures by name."""
+ARCHITECTURES: dict[str, type[Architecture]] = {}  # by name
 
 Kind = TypeVar("Kind", bound=type[Architecture])
 
 
 def register_architecture(cls: Kind) -> Kind:
-    """Let configurations name an architecture: `model.architecture` is its NAME."""
     if cls.NAME in ARCHITECTURES:
         raise ValueError(f"an architecture {cls.NAME!r} exists already")
     ARCHITECTURES[cls.NAME] = cls
     return cls
 
 
-def architecture_of(settings: Any) -> Architecture:
+def architecture_of(settings: object) -> Architecture:
     """The architecture that settings describe. An architecture passes as it is."""
     if isinstance(settings, Architecture):
         return settings
-    named, others = DEFAULT, settings
-    if isinstance(settings, Mapping):
-        others = dict(settings)
-        named = others.pop("architecture", DEFAULT)
-    if not isinstance(named, str) or named not in ARCHITECTURES:
-        raise ValueError(f"model.architecture = {named!r}: {nearest(str(named), ARCHITECTURES)}")
-    if named == DEFAULT or not isinstance(others, Mapping):
-        model: Architecture = adapter_of(ARCHITECTURES[named]).validate_python(others)
-        return model
-    return ARCHITECTURES[named](**{str(name): value for name, value in others.items()})
+    others = {str(name): value for name, value in settings.items()} if isinstance(settings, Mapping) else {}
+    named = others.pop("architecture", DEFAULT)
+    known = isinstance(named, str) and named in ARCHITECTURES
+    refuse((not known, f"model.architecture = {named!r}: {nearest(str(named), ARCHITECTURES)}"))
+    if named != DEFAULT:
+        return ARCHITECTURES[named](**others)
+    given = others if isinstance(settings, Mapping) else settings
+    model: Architecture = adapter_of(ARCHITECTURES[DEFAULT]).validate_python(given)
+    return model
 
 
-def settings_of(model: Architecture) -> dict[str, Any]:
+def settings_of(model: Architecture) -> dict[str, object]:
     """What a configuration file holds of an architecture."""
-    name: dict[str, Any] = {} if model.NAME == DEFAULT else {"architecture": model.NAME}
+    name = {} if model.NAME == DEFAULT else {"architecture": model.NAME}
     return name | adapter_of(type(model)).dump_python(model, mode="json")

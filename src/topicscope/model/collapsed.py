@@ -70,7 +70,6 @@ def tables(config: ModelConfig, parts: Parts, vocabulary: int, queries: Int[Tens
 
 
 def columns(matrix: Float[Tensor, "E m V"], queries: Int[Tensor, "E Q"] | None) -> Float[Tensor, "E m Q"]:
-    """The columns of the query words."""
     return matrix if queries is None else matrix.gather(2, queries[:, None].expand(-1, matrix.shape[1], -1))
 
 
@@ -102,12 +101,11 @@ def outputs(config: ModelConfig, weights: Weights, batch: Batch) -> Float[Tensor
 def loss_and_gradient(
     config: ModelConfig, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
 ) -> Float[Tensor, " E"]:
-    """The loss of every model; the gradient of the objective, penalty included, goes to `weights.gradients`."""
     wanted = weights.trained if wanted is None else wanted
     parts, gradients = weights.parts, weights.gradients
     word = tables(config, parts, batch.context.shape[-1], batch.queries)
     attention = attend(word.scores, batch, weights.models)
-    loss, slope = rows_loss(objective.loss, product(attention, word.contributions.mT), batch)
+    loss, slope = rows_loss(objective, product(attention, word.contributions.mT), batch)
     d_embedding = torch.zeros_like(word.embedding) if word.embedding is not None and "embedding" in wanted else None
     if word.scores is not None and (d_embedding is not None or any(part in wanted for part in config.ATTENTION)):
         d_scores = scores_slope(attention, slope, word, batch)
@@ -195,9 +193,6 @@ def back_through_value(
             d_embedding += product(word.mixed, d_contributions.mT)
 
 
-LOSSES = ("cross-entropy", "squared", "squared-mean")  # by their number in the kernel
-
-
 class CompiledPass:
     """The same loss and gradient by compiled loops, for one-hot words on a CPU.
 
@@ -208,7 +203,6 @@ class CompiledPass:
         from topicscope.model import kernels  # numba takes a third of a second, and a GPU does without
 
         self.kernels, self.config, self.weights, self.objective = kernels, config, weights, objective
-        self.loss = LOSSES.index(objective.loss)
         self.penalties = objective.penalties(weights.trained)
         self.real = weights.blocks[0].numpy().dtype
         self.parts = [self._arrays(weights.member(e)) for e in range(weights.models)]
@@ -222,9 +216,11 @@ class CompiledPass:
             return loss_and_gradient(self.config, weights, self.objective, batch, wanted)
         wanted = weights.trained if wanted is None else tuple(wanted)
         seen = self.kernels.Seen(*(np.ascontiguousarray(part.numpy()) for part in batch.parts()))
-        space, gradients = self._space_for(seen.row_weight.shape[1], seen.context.shape[2]), self._wanted(wanted)
+        vocabulary, gradients = seen.context.shape[2], self._wanted(wanted)
+        space = self._space_for(seen.row_weight.shape[1], vocabulary)
+        loss = self.objective.loss == "cross-entropy", self.objective.scale(vocabulary)
         losses = [
-            self.kernels.loss_and_gradient(self.loss, self.parts[e], gradients[e], seen, e, weights.models, space)
+            self.kernels.loss_and_gradient(*loss, self.parts[e], gradients[e], seen, e, weights.models, space)
             for e in range(weights.models)
         ]
         if self.penalties:
@@ -232,11 +228,10 @@ class CompiledPass:
         return torch.from_numpy(np.array(losses, dtype=self.real))
 
     def _wanted(self, names: tuple[str, ...]) -> list[Arrays]:
-        """Where the gradients of some parts go, for every model."""
         if names not in self._gradients:
-            wanted = {name: self.weights.gradients[name] for name in names}
             self._gradients[names] = [
-                self._arrays({name: part[e] for name, part in wanted.items()}) for e in range(self.weights.models)
+                self._arrays({name: self.weights.gradients[name][e] for name in names})
+                for e in range(self.weights.models)
             ]
         return self._gradients[names]
 

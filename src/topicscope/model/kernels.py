@@ -13,7 +13,6 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import compiled
 
-CROSS_ENTROPY, SQUARED, SQUARED_MEAN = range(3)
 LANES = 8  # numbers that a CPU handles at once
 
 
@@ -122,33 +121,6 @@ def plus_column(matrix: np.ndarray, column: np.ndarray, spare: np.ndarray) -> np
 
 
 @compiled
-def copy(rows: np.ndarray, into: np.ndarray) -> None:
-    for r in range(len(rows)):
-        for i in range(rows.shape[1]):
-            into[r, i] = rows[r, i]
-
-
-@compiled
-def add_to_rows(column: np.ndarray, rows: np.ndarray) -> None:
-    if column.size:
-        for r in range(len(rows)):
-            row = rows[r]
-            for i in range(len(column)):
-                row[i] += column[i]
-
-
-@compiled
-def add_rows_to(rows: np.ndarray, column: np.ndarray) -> None:
-    """The way back of `add_to_rows`."""
-    if column.size:
-        column.fill(0)
-        for r in range(len(rows)):
-            row = rows[r]
-            for i in range(len(column)):
-                column[i] += row[i]
-
-
-@compiled
 def attend(
     scores: np.ndarray,
     context: np.ndarray,
@@ -165,9 +137,7 @@ def attend(
         row, score, count = attention[r], scores[query[r] - first], context[document[r]]
         for i in range(len(row)):
             row[i] = score[i] * factor + count[i]
-        share = row.dtype.type(1) / exponentials(row, largest(row, space.lanes), space.ones)
-        for i in range(len(row)):
-            row[i] *= share
+        row *= row.dtype.type(1) / exponentials(row, largest(row, space.lanes), space.ones)
 
 
 @compiled
@@ -183,9 +153,7 @@ def cross_entropy(
         top = largest(row, space.lanes)
         norm = exponentials(row, top, space.ones)
         total += weight[r] * (top + math.log(norm))
-        share = weight[r] / norm
-        for i in range(len(row)):
-            row[i] *= share
+        row *= weight[r] / norm
     for p in range(len(target)):
         flat[target[p] - start] -= target_weight[p]
     return total
@@ -203,8 +171,7 @@ def squared(
     for r in range(len(output)):
         row = output[r]
         total += weight[r] * np.dot(row, row)
-        for i in range(len(row)):
-            row[i] *= factor * weight[r]
+        row *= factor * weight[r]
     for p in range(len(target)):
         flat[target[p] - start] -= factor * target_weight[p]
     return total * share
@@ -237,9 +204,12 @@ def through_product(
 
 @compiled
 def loss_and_gradient(
-    loss: int, parts: Arrays, gradients: Arrays, seen: Seen, model: int, models: int, space: Space
+    logits: bool, share: float, parts: Arrays, gradients: Arrays, seen: Seen, model: int, models: int, space: Space
 ) -> float:
-    """The loss of one model of the batch, without the penalty; its gradient goes to `gradients`."""
+    """The loss of one model of the batch, without the penalty; its gradient goes to `gradients`.
+
+    `logits`: the loss is the cross-entropy; else it is `share` of the squared one.
+    """
     vocabulary = seen.context.shape[2]
     weight, target_weight = seen.row_weight[model].reshape(-1), seen.target_weight.reshape(models, -1)[model]
     rows, targets = used(weight), used(target_weight)
@@ -258,34 +228,36 @@ def loss_and_gradient(
         attend(space.scores, context, document, query, model * vocabulary, scale, attention, space)
     else:
         for r in range(rows):
-            for i in range(vocabulary):
-                attention[r, i] = context[document[r], i]
+            attention[r] = context[document[r]]
 
     if parts.value.size:
         np.dot(attention, parts.value.T, output)
     else:
-        copy(attention, output)
-    add_to_rows(parts.value_bias, output)
-    add_to_rows(parts.prediction_bias, output)
+        output[:] = attention
+    for bias in (parts.value_bias, parts.prediction_bias):
+        if bias.size:
+            output += bias
     start = first * vocabulary  # of the model's rows, from which targets count
-    if loss == CROSS_ENTROPY:
+    if logits:
         total = cross_entropy(output, weight, target, target_weight, start, space)
     else:
-        share = 1 / vocabulary if loss == SQUARED_MEAN else 1.0
         total = squared(output, weight, target, target_weight, start, share)
 
     slope = output  # by now
     if gradients.value.size:
         np.dot(slope.T, attention, gradients.value)
-    add_rows_to(slope, gradients.value_bias)
-    add_rows_to(slope, gradients.prediction_bias)
+    for bias in (gradients.value_bias, gradients.prediction_bias):
+        if bias.size:
+            bias.fill(0)
+            for r in range(rows):
+                bias += slope[r]
     if gradients.key.size or gradients.query.size or gradients.key_bias.size or gradients.query_bias.size:
         if parts.key.size:
             back = space.back[:rows]
             if parts.value.size:
                 np.dot(slope, parts.value, back)
             else:
-                copy(slope, back)
+                back[:] = slope
             scores_slope(attention, back, query, model * vocabulary, scale, space.scores)
             through_product(queries, space.scores, gradients.key, gradients.key_bias, space.ones)
             through_product(key, space.scores.T, gradients.query, gradients.query_bias, space.ones)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import PlainSerializer, PlainValidator
 
-from topicscope.ground import Entry, InputError, Matrix, Rate, Text, Width, refuse, section
+from topicscope.ground import Entry, Matrix, Rate, Text, Width, refuse, section
 from topicscope.model.architecture import (
     DEFAULT,
     Architecture,
@@ -111,21 +111,13 @@ class ModelConfig(Architecture):
         needing = ("one-hot embedding", "identity head", "value matrix 'blocks'", "value matrix 'diagonal'")
         needs = next((what for what in needing if what in chosen), None)
         given, matrix = self.value == "given", self.value_matrix is not None
+        needed = f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}"
+        absent = "model.value = 'given' needs model.value_matrix"
+        unused = f"model.value_matrix is given, but model.value is {self.value!r}"
         refuse(
-            (
-                needs is not None and self.width(vocabulary) != vocabulary,
-                f"dim = {self.dim}: {needs} needs dim = topics * words_per_topic + 1 = {vocabulary}; "
-                "set model.dim to that or leave it out",
-            ),
-            (
-                given and not matrix,
-                "model.value = 'given' needs model.value_matrix: a matrix, or the path of a .npy or .csv file",
-            ),
-            (
-                matrix and not given,
-                f"model.value_matrix is given, but model.value is {self.value!r}; "
-                "set model.value to 'given' or leave the matrix out",
-            ),
+            (needs and self.width(vocabulary) != vocabulary, f"{needed}; set model.dim to that or leave it out"),
+            (given and not matrix, f"{absent}: a matrix, or the path of a .npy or .csv file"),
+            (matrix and not given, f"{unused}; set model.value to 'given' or leave the matrix out"),
         )
         # what the frozen parts refuse, without making them: matrices of a vocabulary may be larger than the memory
         if self.value in ("blocks", "diagonal"):
@@ -137,15 +129,13 @@ class ModelConfig(Architecture):
 
     def _given_matrix(self, vocabulary: int) -> Float[np.ndarray, "d d"]:
         matrix, wanted = matrix_of(self.value_matrix or [], "model.value_matrix"), self.shapes(vocabulary)["value"]
-        if matrix.shape != wanted:
-            raise InputError(f"model.value_matrix has shape {matrix.shape}; expected {wanted}")
+        refuse((matrix.shape != wanted, f"model.value_matrix has shape {matrix.shape}; expected {wanted}"))
         return matrix
 
     def width(self, vocabulary: int) -> int:
         return self.dim or vocabulary
 
     def attention_width(self, vocabulary: int) -> int:
-        """d_a."""
         return self.attention_dim or self.width(vocabulary)
 
     def start_scale(self, vocabulary: int) -> float:
@@ -169,7 +159,6 @@ class ModelConfig(Architecture):
         return self.embedding == "one-hot" and self.head != "untied"
 
     def shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
-        """Of all parts."""
         d, d_a = self.width(vocabulary), self.attention_width(vocabulary)
         return {
             "embedding": (d, vocabulary),
@@ -205,8 +194,8 @@ class ModelConfig(Architecture):
 
     def followed(self) -> Followed:
         value = "value" if self.value == "trained" else None
-        tables = {"value": value} if value and self.one_hot else {}
-        return Followed(value, tables, {"gram": "embedding"} if self.embedding == "trained" else {})
+        grams = {"gram": "embedding"} if self.embedding == "trained" else {}
+        return Followed(value, {"value": value} if value and self.one_hot else {}, grams)
 
     def outputs(self, weights: Weights, batch: Batch) -> Float[Tensor, "E R V"]:
         from topicscope.model.collapsed import outputs
@@ -220,10 +209,10 @@ class ModelConfig(Architecture):
 
         return loss_and_gradient(self, weights, objective, batch, wanted)
 
-    def fast_pass(self, weights: Weights, objective: Objective) -> Gradient | None:
+    def fast_pass(self, weights: Weights, objective: Objective) -> Gradient:
         from topicscope.model.collapsed import CompiledPass
 
-        return CompiledPass(self, weights, objective) if self.one_hot else None
+        return CompiledPass(self, weights, objective) if self.one_hot else super().fast_pass(weights, objective)
 
     def read(self, weights: Arrays) -> OneLayerReading:
         return OneLayerReading(weights)
@@ -233,8 +222,7 @@ class ModelConfig(Architecture):
         scores = np.zeros((counts.shape[1],) * 2) if self.uniform_attention else word_scores(parts)
         attended = np.zeros(counts.shape)  # how much each word is attended to
         for document, count in enumerate(counts.astype(float)):
-            present = np.flatnonzero(count)
-            if len(present):
+            if len(present := np.flatnonzero(count)):
                 here = scores[np.ix_(present, present)]
                 weight = np.exp(here - here.max(1, keepdims=True)) * count[present]
                 share = count[present] / count.sum()
@@ -288,12 +276,10 @@ def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
     return query.T @ key / np.sqrt(len(key))
 
 
+# An `Architecture` as a field of a configuration: the one-layer transformer where it is not named. It is not typed as
+# one, since theorems and laws, which are about the one-layer transformer, ask for its own settings.
 AnyModel = Annotated[
     Any,
     PlainValidator(architecture_of, json_schema_input_type=ModelConfig),
     PlainSerializer(settings_of),
 ]
-"""An `Architecture` as a field of a configuration: the one-layer transformer where it is not named.
-
-Not typed as one, since theorems and laws, which are about the one-layer transformer, ask for its own settings.
-"""

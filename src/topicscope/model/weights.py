@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.model.architecture import Architecture, Arrays, Loss, Objective
+from topicscope.model.architecture import Architecture, Arrays, Objective
 from topicscope.world import Batch, Masking, TopicModel
 
 Parts = Mapping[str, Tensor]
@@ -52,21 +52,19 @@ class Weights:
         shapes = {name: value.shape for name, value in members[0].items()}
         self.groups = [tuple(group) for group in (groups or ([list(shapes)] if shapes else []))]
         self.models = len(members)
-        self.blocks: list[Float[Tensor, "E n"]] = []
-        self.gradient_blocks: list[Float[Tensor, "E n"]] = []
-        self.parts: dict[str, Tensor] = {}
-        self.gradients: dict[str, Tensor] = {}
         self.pairs: dict[str, Float[Tensor, "2 E n"]] = {}  # a trained part and its gradient, flat
+        both_blocks: list[Float[Tensor, "2 E n"]] = []
         for group in self.groups:
             stacked = [np.concatenate([np.ravel(member[name]) for name in group]) for member in members]
             both = torch.tensor(np.stack([stacked, np.zeros_like(stacked)]), dtype=dtype, device=device)
-            self.blocks.append(both[0])
-            self.gradient_blocks.append(both[1])
+            both_blocks.append(both)
             sizes = [math.prod(shapes[name]) for name in group]
-            for name, pair in zip(group, torch.split(both, sizes, dim=2), strict=True):
-                self.pairs[name] = pair
-                self.parts[name], self.gradients[name] = pair.view(2, self.models, *shapes[name])
+            self.pairs |= zip(group, torch.split(both, sizes, dim=2), strict=True)
+        self.blocks, self.gradient_blocks = [both[0] for both in both_blocks], [both[1] for both in both_blocks]
+        views = {name: pair.view(2, self.models, *shapes[name]) for name, pair in self.pairs.items()}
         self.trained = tuple(shapes)
+        self.gradients = {name: view[1] for name, view in views.items()}
+        self.parts = {name: view[0] for name, view in views.items()}
         self.parts |= {name: torch.tensor(value, dtype=dtype, device=device)[None] for name, value in frozen.items()}
 
     @classmethod
@@ -82,14 +80,8 @@ class Weights:
     ) -> Weights:
         """One freshly initialised model."""
         config.check(topic_model, masking)
-        values, frozen = config.initial(topic_model.vocabulary, seed), config.frozen(topic_model, masking)
-        return cls([values], frozen, dtype=dtype, device=device)
-
-    def with_parts(self, parts: Parts) -> Weights:
-        """The same with other tensors for some parts, for autograd."""
-        other = copy(self)
-        other.parts = self.parts | dict(parts)
-        return other
+        start = [config.initial(topic_model.vocabulary, seed)]
+        return cls(start, config.frozen(topic_model, masking), dtype=dtype, device=device)
 
     def member(self, index: int) -> dict[str, Tensor]:
         """All parts of one model without the leading axis; trained parts are views."""
@@ -97,21 +89,21 @@ class Weights:
 
 
 def rows_loss(
-    loss: Loss, output: Float[Tensor, "E R V"], batch: Batch
+    objective: Objective, output: Float[Tensor, "E R V"], batch: Batch
 ) -> tuple[Float[Tensor, " E"], Float[Tensor, "E R V"]]:
     """Loss of each model, and its derivative by the outputs. The targets are sparse: a row wants a few words out of V.
 
     Overwrites `output`.
     """
     models, _, vocabulary = output.shape
-    if loss == "cross-entropy":
+    if objective.loss == "cross-entropy":
         output = output.log_softmax(-1)
         wanted = output.view(-1).index_select(0, batch.target)
         value = -(wanted * batch.target_weight).view(models, -1).sum(1)
         slope = output.exp_().mul_(batch.row_weight)
         slope.view(-1).index_add_(0, batch.target, batch.target_weight, alpha=-1)
         return value, slope
-    scale = 1 / vocabulary if loss == "squared-mean" else 1.0
+    scale = objective.scale(vocabulary)
     wanted = output.view(-1).index_select(0, batch.target)
     slope = output * batch.row_weight
     # sum_w y_w |f - e_w|^2 = (sum_w y_w) |f|^2 - 2 sum_w y_w f_w + sum_w y_w
@@ -122,7 +114,7 @@ def rows_loss(
 
 @torch.inference_mode()
 def loss_of(model: Architecture, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
-    return rows_loss(objective.loss, model.outputs(weights, batch), batch)[0]
+    return rows_loss(objective, model.outputs(weights, batch), batch)[0]
 
 
 @torch.inference_mode()
@@ -136,9 +128,8 @@ def losses_of_documents(
         cost = -output.log_softmax(-1).view(-1)[batch.target]
     else:
         cost = (output**2).sum(1)[row] - 2 * output.reshape(-1)[batch.target] + 1
-    cost = cost * objective.scale(vocabulary)
-    total = torch.zeros(documents, dtype=cost.dtype, device=cost.device)
-    return total.index_add_(0, batch.row_document[row], batch.target_weight * cost).mul_(documents)
+    share = batch.target_weight * (cost * objective.scale(vocabulary))
+    return cost.new_zeros(documents).index_add_(0, batch.row_document[row], share).mul_(documents)
 
 
 @torch.inference_mode()
@@ -155,10 +146,11 @@ def gradient_by_autograd(
     """For architectures without a gradient of their own."""
     names = [name for name in weights.trained if wanted is None or name in wanted]
     with torch.enable_grad():
-        traced = weights.with_parts({name: weights.parts[name].detach().requires_grad_() for name in names})
+        traced = copy(weights)
+        traced.parts = weights.parts | {name: weights.parts[name].detach().requires_grad_() for name in names}
         output = model.outputs(traced, batch)
         with torch.no_grad():
-            value, slope = rows_loss(objective.loss, output.clone(), batch)
+            value, slope = rows_loss(objective, output.clone(), batch)
         gradients = torch.autograd.grad(output, [traced.parts[name] for name in names], slope)
     for name, gradient in zip(names, gradients, strict=True):
         weights.gradients[name].copy_(gradient)

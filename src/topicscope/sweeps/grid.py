@@ -24,7 +24,19 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from topicscope.ground import Config, InputError, Progress, Text, assign, flat, load_settings, number, section, silent
+from topicscope.ground import (
+    Config,
+    InputError,
+    Progress,
+    Text,
+    assign,
+    flat,
+    load_settings,
+    number,
+    refuse,
+    section,
+    silent,
+)
 from topicscope.sweeps.kinds import kind_of
 
 MOST_POINTS = 100_000  # checking one takes about a millisecond, holding it a few kB
@@ -39,10 +51,10 @@ class GridConfig(Config):
 
     kind: Text = "train"  # the command: train, pretrain or probe
     # settings that all points share
-    base: Annotated[dict[Text, Any], Field(max_length=1000)] = Field(default_factory=dict)
+    base: Annotated[dict[Text, object], Field(max_length=1000)] = Field(default_factory=dict)
     # by the dotted name of a setting, its values
-    axes: Annotated[dict[Text, Any], Field(max_length=100)] = Field(default_factory=dict)
-    zipped: Annotated[list[Annotated[dict[Text, Any], Field(max_length=100)]], Field(max_length=100)] = Field(
+    axes: Annotated[dict[Text, object], Field(max_length=100)] = Field(default_factory=dict)
+    zipped: Annotated[list[Annotated[dict[Text, object], Field(max_length=100)]], Field(max_length=100)] = Field(
         default_factory=list
     )  # groups of axes that move together
 
@@ -51,7 +63,7 @@ class GridConfig(Config):
 class Point:
     kind: str  # the command
     config: dict[str, Any]  # its complete settings
-    axes: dict[str, Any]  # its values on the axes
+    axes: dict[str, object]  # its values on the axes
 
     @property
     def name(self) -> str:
@@ -75,26 +87,26 @@ class Grid:
         (['optimizer.lr', 'seed'], [(0.01, 0), (0.01, 1), (0.1, 0), (0.1, 1)])
     """
 
-    kind: str  # the command: train, pretrain or probe
-    axes: Axes  # by the name of an axis, its values
-    points: list[Point]  # the points
+    kind: str
+    axes: Axes
+    points: list[Point]
 
 
 def read_grid(path: str | Path, progress: Progress = silent, device: str | None = None) -> Grid:
     settings = load_settings(path, "grid")
     base, axes, zipped = (settings.get(name) or {} for name in ("base", "axes", "zipped"))
     moving = [axes, *(zipped if isinstance(zipped, list) else [])]
-    if device is not None and any(isinstance(part, dict) and "device" in part for part in moving):
-        raise InputError(f"{path}: device is one of the axes; leave the option out, or the axis")
+    moved = any(isinstance(part, dict) and "device" in part for part in moving)
+    refuse((device and moved, f"{path}: device is one of the axes; leave the option out, or the axis"))
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
     grid = build_grid(settings, str(path), progress)
-    if not grid.axes:
-        raise InputError(f"{path}: it has no axes, so it is a single run; name settings and their values under axes")
+    reason = "it has no axes, so it is a single run; name settings and their values under axes"
+    refuse((not grid.axes, f"{path}: {reason}"))
     return grid
 
 
-def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progress = silent) -> Grid:
+def build_grid(settings: Mapping[str, object], where: str = "grid", progress: Progress = silent) -> Grid:
     try:
         return _expanded(GridConfig.of({key: value for key, value in settings.items() if value is not None}), progress)
     except InputError as error:
@@ -102,9 +114,7 @@ def build_grid(settings: Mapping[str, Any], where: str = "grid", progress: Progr
 
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
-    """Make a grid from configs; its axes are the settings in which they differ."""
-    if not configs:
-        raise InputError("a sweep needs at least one config")
+    refuse((not configs, "a sweep needs at least one config"))
     build = kind_of(kind).build
     whole = [build(config if isinstance(config, dict) else config.as_dict()).as_dict() for config in configs]
     flats = [flat(config) for config in whole]
@@ -112,8 +122,8 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
     points = [
         Point(kind, config, {key: one.get(key) for key in differing}) for config, one in zip(whole, flats, strict=True)
     ]
-    if len({point.name for point in points}) < len(points):
-        raise InputError("two of the configs are the same; give each once")
+    names = {point.name for point in points}
+    refuse((len(names) < len(points), "two of the configs are the same; give each once"))
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
 
 
@@ -121,53 +131,49 @@ WIDEST_END = 1e100
 SPACES: dict[str, Callable[..., np.ndarray]] = {"range": np.linspace, "log": np.geomspace}
 
 
-def axis_values(name: str, given: Any) -> Sequence[Any]:
+def axis_values(name: str, given: object) -> Sequence[object]:
     """The values along an axis; nothing long is written out."""
+    axis = f"axis {name!r}"
     if isinstance(given, list):
-        if not given:
-            raise InputError(f"axis {name!r} is empty; give at least one value")
+        refuse((not given, f"{axis} is empty; give at least one value"))
         return [number(value) for value in given]
-    keys = set(given) if isinstance(given, dict) else set()
+    range_of = given if isinstance(given, dict) else {}
+    keys = set(range_of)
     if keys in ({"seeds"}, {"seeds", "first"}):
-        first, count = given.get("first", 0), given["seeds"]
+        first, count = range_of.get("first", 0), range_of["seeds"]
         if _whole(first) and _whole(count) and 0 <= first < 2**63 and 0 < count < 2**62:
             return range(first, first + count)
     for space, spaced in SPACES.items():
         if keys == {space, "points"}:
-            ends, points = given[space], given["points"]
-            numbers = [number(end) for end in ends] if isinstance(ends, list) and len(ends) == 2 else []
-            if not (_whole(points) and 0 < points < 2**62 and numbers and all(map(_real, numbers))):
-                raise InputError(f"axis {name!r}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers")
-            if not all(abs(end) <= WIDEST_END for end in numbers):  # NaN too
-                raise InputError(f"axis {name!r}: the ends of a range are at most {WIDEST_END:g}")
-            if space == "log" and min(numbers) <= 0:
-                raise InputError(f"axis {name!r}: a logarithmic range needs ends above zero")
+            ends, points = range_of[space], range_of["points"]
+            numbers = [number(end) for end in ends] if isinstance(ends, list) else []
+            real = len(numbers) == 2 and all(isinstance(end, float) or _whole(end) for end in numbers)
+            valid = real and _whole(points) and 0 < points < 2**62
+            wide = real and not all(abs(end) <= WIDEST_END for end in numbers)  # NaN too
+            refuse(
+                (not valid, f"{axis}: expected {{{space}: [FROM, TO], points: HOW MANY}} with numbers"),
+                (wide, f"{axis}: the ends of a range are at most {WIDEST_END:g}"),
+                (real and space == "log" and min(numbers) <= 0, f"{axis}: a logarithmic range needs ends above zero"),
+            )
             if points > MOST_POINTS:
                 return range(points)  # only counted: such a grid is refused
             # Rounded to 12 digits, so that 1e-3 is 0.001 on every machine.
             return [float(f"{value:.12g}") for value in spaced(*numbers, points)]
     raise InputError(
-        f"axis {name!r}: expected a list, {{range: [A, B], points: N}}, "
+        f"{axis}: expected a list, {{range: [A, B], points: N}}, "
         f"{{log: [A, B], points: N}} or {{seeds: N}}; got {given!r:.80}"
     )
 
 
-def _whole(value: Any) -> bool:
+def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _real(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _expanded(config: GridConfig, progress: Progress) -> Grid:
     build, axes = kind_of(config.kind).build, _axes(config)
     count = math.prod(len(next(iter(group.values()))) for group in axes)
-    if count > MOST_POINTS:
-        raise InputError(
-            f"the grid has {count:,} points; at most {MOST_POINTS:,} are allowed, since each is checked and held in "
-            "memory; split the grid"
-        )
+    allowed = f"at most {MOST_POINTS:,} are allowed, since each is checked and held in memory; split the grid"
+    refuse((count > MOST_POINTS, f"the grid has {count:,} points; {allowed}"))
     moves_along = [
         [dict(zip(group, move, strict=True)) for move in zip(*group.values(), strict=True)] for group in axes
     ]
@@ -179,8 +185,8 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
             point = Point(config.kind, build(placed(config.base, place)).as_dict(), place)
         except InputError as error:
             raise InputError(f"point {place_text(place)}: {error}" if place else str(error)) from None
-        if point.name in points:
-            raise InputError(f"two points have the same config ({place_text(place)}); name each value of an axis once")
+        twice = f"two points have the same config ({place_text(place)}); name each value of an axis once"
+        refuse((point.name in points, twice))
         points[point.name] = point
         if len(points) % 100 == 0 and time.monotonic() - began > SHOWN_AFTER:
             progress("checking points", len(points), count)
@@ -188,7 +194,7 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
     return Grid(config.kind, steps, list(points.values()))
 
 
-def placed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def placed(base: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
     """The settings of `base` with some changed, by their dotted names."""
     settings = copy.deepcopy(dict(base))
     for name, value in values.items():
@@ -196,28 +202,29 @@ def placed(base: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]
     return settings
 
 
-def axis_steps(values: list[Any]) -> list[Any]:
+def axis_steps(values: list[object]) -> list[object]:
     """What a map shows along an axis: each value once (axes that move together repeat theirs), numbers in order."""
     once = [json.loads(text) for text in dict.fromkeys(map(json.dumps, values))]
     return sorted(once) if all(isinstance(value, int | float) for value in once) else once
 
 
-def _axes(config: GridConfig) -> list[dict[str, Sequence[Any]]]:
+def _axes(config: GridConfig) -> list[dict[str, Sequence[object]]]:
     """Each axis, or group of axes that move together, with its values; nothing long is written out yet."""
-    seen: set[str] = set()
-    groups = []
+    groups: list[dict[str, Sequence[object]]] = []
     for group in [{name: values} for name, values in config.axes.items()] + config.zipped:
         values = {name: axis_values(name, given) for name, given in group.items()}
-        if again := seen & set(values):
-            raise InputError(f"axis {min(again)!r} is given more than once; name every axis once")
-        seen |= set(values)
-        if len({len(v) for v in values.values()}) > 1:
-            counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
-            raise InputError(f"axes that move together need equally many values; there are {counts}")
-        if values:
-            groups.append(values)
+        again = min((name for name in values if any(name in other for other in groups)), default="")
+        counts = ", ".join(f"{name} {len(v)}" for name, v in values.items())
+        refuse(
+            (again, f"axis {again!r} is given more than once; name every axis once"),
+            (
+                len({len(v) for v in values.values()}) > 1,
+                f"axes that move together need equally many values; there are {counts}",
+            ),
+        )
+        groups += [values] if values else []
     return groups
 
 
-def place_text(place: Mapping[str, Any]) -> str:
+def place_text(place: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value}" for name, value in place.items())

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from topicscope import language, pretraining, training
-from topicscope.ground import Cost, InputError
+from topicscope.ground import Cost, refuse
 
 CURVE_POINTS = 200  # of a stored curve, at most
 POINT_BYTES = 14_000  # that a point of `train` leaves, on average: its runs have no folders
@@ -32,7 +32,7 @@ class PointResult:
 class SweepKind(Generic[Settings]):
     """All that a sweep has to know about a command. `Settings` is the config class of the command."""
 
-    build: Callable[[dict[str, Any]], Settings]  # makes a checked config from nested settings
+    build: Callable[[Mapping[str, Any]], Settings]  # makes a checked config from nested settings
     # runs a pack of points; the paths are folders for runs that have one. A killed run resumes there
     run: Callable[[Sequence[Settings], Sequence[Path]], list[PointResult]]
     reads: tuple[str, ...]  # settings that may name files; a point whose files have changed is run again
@@ -48,7 +48,7 @@ class SweepKind(Generic[Settings]):
     cost: Callable[[Sequence[Settings]], Cost] = lambda _configs: Cost()
     large: Callable[[Sequence[Settings]], str] = lambda _configs: "settings"  # which settings make a pack large
     # what a trial with these knobs changes besides them, by dotted names
-    for_trial: Callable[[Settings, dict[str, int]], dict[str, Any]] = lambda _config, _sizes: {}
+    for_trial: Callable[[Settings, dict[str, int]], dict[str, object]] = lambda _config, _sizes: {}
     pack_size: Callable[[Settings], int] = lambda _: 1  # at most so many points run as one program
     may_differ: tuple[str, ...] = ()  # settings in which the points of one pack may differ
     # panels of a point's curves on the page: the title, and how the names of its curves start
@@ -56,13 +56,11 @@ class SweepKind(Generic[Settings]):
 
 
 def kind_of(name: str) -> SweepKind[Any]:
-    if name not in KINDS:
-        raise InputError(f"kind {name!r}; expected {', '.join(KINDS)}")
+    refuse((name not in KINDS, f"kind {name!r}; expected {', '.join(KINDS)}"))
     return KINDS[name]
 
 
 def train_result(run: training.Run) -> PointResult:
-    """Loss, same-topic contrast, phase and half-way steps."""
     means = next((run.results[name] for name in run.config.model.table_symbols() if name in run.results), None)
     measures = {
         "status": run.status,
@@ -97,7 +95,7 @@ def probe_result(probe: language.Probe) -> PointResult:
 
     'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
     """
-    measures: dict[str, Any] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
+    measures: dict[str, Measure] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
     for row in probe.rows:
         for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):
             prefix = f"{'' if row.variant == 'trained' else 'random_'}{name}_"
@@ -120,7 +118,7 @@ def thinned(metrics: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values[pick].astype(np.float32) for name, values in metrics.items()}
 
 
-def finite(measures: Mapping[str, Any]) -> dict[str, Measure]:
+def finite(measures: Mapping[str, Measure]) -> dict[str, Measure]:
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in measures.items()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from topicscope.ground import InputError, Kind, Result, files, flat, folders, parse_json, read_bytes
+from topicscope.ground import InputError, Kind, Result, files, flat, folders, parse_json, read_bytes, refuse
 from topicscope.measure import PHASE_MEANINGS
 from topicscope.sweeps.grid import Grid, Point, place_text
 from topicscope.sweeps.kinds import PointResult, kind_of
@@ -66,13 +66,12 @@ def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State,
     try:
         content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
         packed = read_bytes(folder / CURVES)
-        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
-            return "damaged", nothing
+        same = content["curves"] == hashlib.sha256(packed).hexdigest() and content["config"] == point.config
+        refuse((not same, "what is there is of another point"))
         if fresh and content["inputs"] != input_digest(point):
             return "changed", nothing
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            curves = dict(arrays)
-        result = PointResult(content["measures"], curves, content["error"])
+            result = PointResult(content["measures"], dict(arrays), content["error"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
         return "damaged", nothing
     return ("done" if result.error is None else "failed"), result
@@ -139,9 +138,8 @@ class Sweep(Result):
 
     kind: ClassVar[str] = SWEEP.name
 
-    grid: Grid  # the grid
-    folder: Path  # the folder
-    # for each point its state ('done', 'failed' or 'missing'), its values on the axes, and its measures
+    grid: Grid
+    folder: Path
     rows: list[Row]
 
     @classmethod
@@ -188,11 +186,8 @@ class Sweep(Result):
         ]
         stored = {path.name for path in (self.folder / POINTS).glob("[!.]*")}
         if others := len(stored - {point.name for point in self.grid.points}):
-            what, stay = (
-                ("1 point of another grid is", "stays")
-                if others == 1
-                else (f"{others} points of other grids are", "stay")
-            )
+            one, more = ("1 point of another grid is", "stays"), (f"{others} points of other grids are", "stay")
+            what, stay = one if others == 1 else more
             sentences.append(
                 f"{what} also in {self.folder}, and {stay} there; table, picture and page show this grid only."
             )
@@ -245,9 +240,9 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Read the sweep in a folder, finished or not, with the grid that the folder was last used for."""
     path = Path(folder)
     folders.about_of(path, SWEEP)
-    content = files.read_json(path / GRID)
+    stored = files.read_json(path / GRID)
     try:
-        content = files.unsealed(content)
+        content = files.unsealed(stored)
         kind, first = content["kind"], content["first"]
         grid = Grid(kind, content["axes"], [Point(kind, first | own, axes) for axes, own in content["points"]])
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -256,7 +251,6 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
 
 def stored_points(grid: Grid, folder: str | Path) -> int:
-    """Count the points of a grid that a folder holds, without reading them."""
     return sum(point_home(Path(folder), point).is_dir() for point in grid.points)
 
 

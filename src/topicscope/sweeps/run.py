@@ -33,6 +33,7 @@ from topicscope.ground import (
     check_gpu,
     open_engine,
     open_folder,
+    refuse,
     serial,
     silent,
     usable_device,
@@ -55,46 +56,49 @@ from topicscope.sweeps.result import (
 )
 
 PHASE = "running points"
-
-
+# points that run as one program; packs do not depend on what is done: every point gets the same bytes
 Pack = tuple[Point, ...]
-"""Points that run as one program. Packs do not depend on what is done: every point gets the same bytes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker runs its points."""
-
     scratch: str  # folder in which runs have folders of their own
     start: str  # folder in which relative paths of a config start
 
 
+def common(point: Point) -> str:
+    """What the points of a pack share."""
+    may_differ = dict.fromkeys(kind_of(point.kind).may_differ)
+    return json.dumps(placed(point.config, may_differ), sort_keys=True)
+
+
+def configs_of(task: Pack) -> list[Any]:
+    return [kind_of(point.kind).build(point.config) for point in task]
+
+
 def pack(grid: Grid) -> list[Pack]:
-    kind = kind_of(grid.kind)
     groups: dict[str, list[Point]] = {}
     for point in grid.points:
-        common = placed(point.config, dict.fromkeys(kind.may_differ))
-        groups.setdefault(json.dumps(common, sort_keys=True), []).append(point)
+        groups.setdefault(common(point), []).append(point)
     tasks = []
     for group in groups.values():
-        size = kind.pack_size(kind.build(group[0].config))
+        size = kind_of(grid.kind).pack_size(*configs_of((group[0],)))
         tasks += [tuple(group[i : i + size]) for i in range(0, len(group), size)]
     return tasks
 
 
 def devices(grid: Grid) -> set[str]:
-    return {point.config.get("device", "cpu") for point in grid.points}
+    return {str(point.config.get("device", "cpu")) for point in grid.points}
 
 
 def compute(place: Place, task: Pack) -> list[PointResult]:
     """Run a pack of points on one thread: what an engine calls in a worker."""
-    kind = kind_of(task[0].kind)
     try:
         # the whole grid was checked before the first pack
         with affordable(), chdir(place.start if Path(place.start).is_dir() else "."):  # Ray's workers start elsewhere
             # the folder of a run depends on the files that it reads: another text is another run
             homes = [Path(place.scratch) / f"{point.name}-{input_digest(point)}" for point in task]
-            return kind.run([kind.build(point.config) for point in task], homes)
+            return kind_of(task[0].kind).run(configs_of(task), homes)
     except (OSError, MemoryError):
         raise  # a full disk, no memory: nothing is wrong with the point, and it is still to be done
     except Exception as error:
@@ -120,20 +124,19 @@ def nothing_left(folder: Folder) -> Iterator[None]:
 
 def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[], str]]:
     """Of the packs with a point that has no folder yet, so many at a time; and what makes the largest so large."""
-    kind, root = kind_of(grid.kind), Path(out)
-    known: dict[str, Cost] = {}
-    whole, largest, of_largest = Cost(), Cost(), list[Any]()
+    kind = kind_of(grid.kind)
+    whole = Cost()
+    known: dict[tuple[str, int], tuple[Cost, list[Any]]] = {}
     for task in pack(grid):
-        if all(point_home(root, point).is_dir() for point in task):
+        if all(point_home(Path(out), point).is_dir() for point in task):
             continue
-        alike = json.dumps([placed(task[0].config, dict.fromkeys(kind.may_differ)), len(task)])
+        alike = common(task[0]), len(task)
         if alike not in known:  # seeds and rates cost the same
-            configs = [kind.build(point.config) for point in task]
+            configs = configs_of(task)
             kind.check_libraries(configs[0])
-            known[alike] = kind.cost(configs)  # raises where a model or a text is not there
-            if known[alike].memory > largest.memory:
-                largest, of_largest = known[alike], configs
-        whole += known[alike]
+            known[alike] = kind.cost(configs), configs  # raises where a model or a text is not there
+        whole += known[alike][0]
+    largest, of_largest = max(known.values(), key=lambda found: found[0].memory, default=(Cost(), []))
     memory = workers * (largest.memory + PROCESS) if workers > 1 else largest.memory
 
     def large() -> str:
@@ -144,7 +147,7 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
 
 
 def sweep(
-    grid: Grid | Mapping[str, Any] | Sequence[Any],
+    grid: Grid | Mapping[str, object] | Sequence[Any],
     out: str | Path,
     engine: Name | Engine = "serial",
     *,
@@ -198,9 +201,8 @@ def sweep(
         usable_device("cuda")
         check_gpu(cost, large, yes=yes)
     afford(cost, large, out, yes=yes)
-    gpus = int(on_gpu)
     opened: AbstractContextManager[Engine] = (
-        open_engine(engine, workers=workers, address=address, gpus=gpus)
+        open_engine(engine, workers=workers, address=address, gpus=int(on_gpu))
         if isinstance(engine, str)
         else nullcontext(engine)
     )
@@ -250,32 +252,31 @@ class Estimate:
 
 
 def estimate(grid: Grid, missing: set[str], progress: Progress = silent) -> Estimate:
-    """Estimate what some points of a grid cost, by short trials of a few of them."""
     tasks = [task for task in pack(grid) if any(point.name in missing for point in task)]
     if not tasks:
         return Estimate(0, 0.0, 0)
     chosen = [tasks[i] for i in np.unique(np.linspace(0, len(tasks) - 1, TRIALS).round().astype(int))]
-    kind, seconds, disk = kind_of(grid.kind), 0.0, 0.0
+    share = len(tasks) / len(chosen)
+    seconds = 0.0
     for number, task in enumerate(chosen):
         progress("short trials of a few points, up to a minute", number, len(chosen))
         seconds += trial(task)
-        disk += kind.cost([kind.build(point.config) for point in task]).disk
-    share = len(tasks) / len(chosen)
+    disk = sum(kind_of(grid.kind).cost(configs_of(task)).disk for task in chosen)
     return Estimate(len(tasks), share * seconds, round(share * disk))
 
 
 def trial(task: Pack) -> float:
     """Seconds of one pack: those of a short trial, and for every knob its slope times what is left."""
     kind = kind_of(task[0].kind)
-    whole = kind.sizes(kind.build(task[0].config))
+    whole = kind.sizes(*configs_of(task[:1]))
     small = {knob: min(kind.knobs[knob][0], size) for knob, size in whole.items()}
     timed(task, small)  # imports, caches
     seconds = total = timed(task, small)
     for knob, full_size in whole.items():
         more = min(kind.knobs[knob][1], full_size)
         if more > small[knob]:
-            longer = timed(task, small | {knob: more})
-            total += max(0.0, longer - seconds) / (more - small[knob]) * (full_size - small[knob])
+            slope = max(0.0, timed(task, small | {knob: more}) - seconds) / (more - small[knob])
+            total += slope * (full_size - small[knob])
     return total
 
 
@@ -285,8 +286,8 @@ def timed(task: Pack, sizes: dict[str, int]) -> float:
         began = time.perf_counter()
         results = compute(Place(folder, str(Path.cwd())), short)
         seconds = time.perf_counter() - began
-    if errors := [result.error for result in results if result.error is not None]:
-        raise InputError(f"a trial of the point {task[0].name} failed: {errors[0]}")
+    error = next((result.error for result in results if result.error is not None), "")
+    refuse((error, f"a trial of the point {task[0].name} failed: {error}"))
     return seconds
 
 

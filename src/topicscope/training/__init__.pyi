@@ -10,8 +10,10 @@ from .config import (
     Phase as Phase,
     RunConfig as RunConfig,
     Schedule as Schedule,
+    cost_of as cost_of,
+    settings_that_cost as settings_that_cost,
+    together as together,
 )
-from .cost import cost_of as cost_of, settings_that_cost as settings_that_cost, together as together
 from .data import RunData as RunData
 from .ensemble import Ensemble as Ensemble, resolve_device as resolve_device
 from .feed import Feed as Feed

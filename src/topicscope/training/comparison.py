@@ -38,10 +38,7 @@ def own_optimum(config: RunConfig) -> ValueArray:
     data, masking, topics = RunData(config), config.masking, config.topic_model
     if isinstance(data.train, InfiniteDocuments) or not masking.fresh or config.model.hide_masked:
         masked = data.train.masked(masking, topics, mask_keys(Stream.TRAIN_MASKS, config.seed))
-        batches = masked.batches(
-            topics, masking, np.dtype("float64"), uniform=True, hide_masked=config.model.hide_masked
-        )
-        return uniform_optimum(batches).matrix
+        return uniform_optimum(data.task.rows(masked, "float64", uniform=True)).matrix
     return solve_moments(given_moments(word_counts(data.train.words, topics.vocabulary), masking))[0]
 
 
@@ -72,20 +69,20 @@ def compare_with_optimum(run: Run) -> OptimumComparison:
         {'optimum': 0.0, 'theorem2': 0.0, 'limit': 0.11, 'own_documents': 0.0, 'predicted': 0.0}
     """
     matrix = contributions(run.config, run.weights)
-    notes: tuple[str, ...] = ()
-    if not np.isfinite(matrix).all():
-        raise InputError("the run diverged: its value matrix is not finite")
-    if run.status == "diverged":
-        notes = (f"The run diverged at step {run.results['steps']:,}: its matrix is the last one that was sound.",)
+    diverged = run.status == "diverged"
+    refuse((not np.isfinite(matrix).all(), "the run diverged: its value matrix is not finite"))
+    last = f"The run diverged at step {run.results['steps']:,}: its matrix is the last one that was sound."
+    notes = [last] if diverged else []
     distances = {"own_documents": relative_distance(matrix, own_optimum(run.config))}
     try:
         best = world_optimum(run.config)
     except InputError as error:
         return OptimumComparison(None, distances, (*notes, f"No W*: {error}."))
+    distances = best.distances(matrix) | distances
     try:
-        refuse((run.status == "diverged", "the run diverged", "diverged"))
+        refuse((diverged, "the run diverged"))
         predicted = predicted_value(run.config, best, run.weights, run.results["steps"])
         distances["predicted"] = relative_distance(matrix, predicted)
     except InputError as error:
-        notes = (*notes, f"No predicted W(t): {error}.")
-    return OptimumComparison(best, best.distances(matrix) | distances, notes)
+        notes.append(f"No predicted W(t): {error}.")
+    return OptimumComparison(best, distances, tuple(notes))

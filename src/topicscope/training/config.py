@@ -1,4 +1,4 @@
-"""A training run as data. `RunConfig()` is the paper's run of Section 6.1.
+"""A training run as data, and what it will cost. `RunConfig()` is the paper's run of Section 6.1.
 
 Every setting can be given in a YAML file, by `--set`, or by keyword.
 
@@ -10,23 +10,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from topicscope.ground import (
+    FLOPS,
     MOST,
+    STREAMED,
     Config,
+    Cost,
     Count,
     Device,
-    InputError,
     PositiveRate,
     Seed,
     Steps,
     Text,
+    driving,
     flat,
     log_steps,
     merged,
@@ -34,10 +38,10 @@ from topicscope.ground import (
     refuse,
     section,
 )
-from topicscope.laws import covered_world
+from topicscope.laws import covered_world, optimum_bytes, optimum_seconds
 from topicscope.model import MOST_PARTS, AnyModel, Architecture, ModelConfig, Objective
-from topicscope.training.optimiser import Optimizer
-from topicscope.world import Dirichlet, Masking, Prior, TopicModel, World, matrix_of
+from topicscope.training.optimiser import OPTIMISERS, Optimizer
+from topicscope.world import Dirichlet, Fixed, Masking, Prior, TopicModel, World, matrix_of
 
 
 @section
@@ -129,23 +133,12 @@ class Schedule:
         return [tuple(parts) for parts in together.values()]
 
 
-TOGETHER = 8
-"""Models that share a program on the CPU: enough to spread the calls, few enough to stay in the cache.
-
-On a GPU all models run together.
-"""
-
-
-BLOCK = 50
-"""Steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it."""
-
+TOGETHER = 8  # models that share a program on the CPU: they spread the calls, and stay in the cache
+BLOCK = 50  # steps whose figures are kept on the device before they are read; checkpoints fall on multiples of it
+# positions and words of documents whose batches are made together: on a CPU few enough for the cache
 AT_ONCE = {"cpu": 600_000, "cuda": 100_000_000}
-"""Positions and words of documents whose batches are made together: on a CPU few enough for the cache."""
-
-
+# settings that may name a file instead of giving their numbers, without which the world is not known
 WORLD_FILES = ("documents.covariance", "documents.proportions", "topic_model.matrix")
-"""Settings that may name a file instead of giving their numbers, without which the world is not known."""
-
 MOST_NUMBERS = 400_000  # of such files, that a config holds: config.yaml stays below 10 MB
 
 
@@ -221,21 +214,17 @@ class RunConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        if self.steps is not None and self.epochs is not None:
-            raise ValueError("steps and epochs are both given; give one of them")
+        refuse((self.steps and self.epochs, "steps and epochs are both given; give one of them"))
         self.model.check(self.world.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
+        scheduled = [part for phase in self.schedule.phases for part in phase.parts]
         penalised = self.objective.l2 if isinstance(self.objective.l2, dict) else ()
-        named = (*penalised, *(part for phase in self.schedule.phases for part in phase.parts))
-        frozen, last = next((part for part in named if part not in trained), None), max(self.snapshot_steps, default=0)
-        parts = (part for phase in self.schedule.phases for part in phase.parts)
-        unknown = next((part for part in parts if part not in self.model.STREAMS), None)
+        unknown = next((part for part in scheduled if part not in self.model.STREAMS), "")
+        frozen = next((part for part in (*penalised, *scheduled) if part not in trained), None)
+        last = max(self.snapshot_steps, default=0)
         refuse(
             (not trained, "every part of the model is frozen; let at least one be 'trained'"),
-            (
-                unknown is not None,
-                f"schedule: unknown part {unknown!r}; {nearest(unknown or '', self.model.STREAMS)}",
-            ),
+            (unknown, f"schedule: unknown part {unknown!r}; {nearest(unknown, self.model.STREAMS)}"),
             (
                 frozen is not None,
                 f"part {frozen!r} is not trained in this model, so neither L2 nor a schedule can name it; "
@@ -263,11 +252,8 @@ class RunConfig(Config):
         files = {name: settings[name] for name in WORLD_FILES if isinstance(settings.get(name), str)}
         numbers = {name: matrix_of(path, name) for name, path in files.items()}
         for name, matrix in numbers.items():
-            if matrix.size > MOST_NUMBERS:
-                raise InputError(
-                    f"{name}: {files[name]} has {matrix.size:,} numbers; a run keeps its world in its own config, "
-                    f"which holds at most {MOST_NUMBERS:,} per file"
-                )
+            many = f"{name}: {files[name]} has {matrix.size:,} numbers; a run keeps its world in its own config"
+            refuse((matrix.size > MOST_NUMBERS, f"{many}, which holds at most {MOST_NUMBERS:,} per file"))
         return self.changed({name: matrix.tolist() for name, matrix in numbers.items()}) if numbers else self
 
     @cached_property
@@ -283,6 +269,12 @@ class RunConfig(Config):
     def documents_per_step(self) -> int:
         """The size of a batch: no document is in it twice."""
         return min(self.batch_size, self.data.documents)
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest document; 0 where documents are infinite."""
+        length = self.documents.length
+        return 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
 
     @property
     def total_steps(self) -> int:
@@ -305,8 +297,8 @@ class RunConfig(Config):
         if not isinstance(name, str):
             return super().of(whole)
         config = super().of(whole | {"schedule": {}})
-        named = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
-        return super().of(whole | {"schedule": asdict(named)})
+        schedule = named_schedule(name, config.model, config.topic_model.vocabulary, config.total_steps)
+        return super().of(whole | {"schedule": asdict(schedule)})
 
 
 SCHEDULES = ("joint", "two-stage", "alternating")
@@ -318,27 +310,134 @@ def named_schedule(name: str, model: Architecture, vocabulary: int, steps: int) 
     'joint': all at once. 'two-stage': everything but attention for half of the steps, then key and query.
     'alternating': the same in turns of 100 steps.
     """
-    if name not in SCHEDULES:
-        raise InputError(f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
+    refuse((name not in SCHEDULES, f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}"))
     if name == "joint":
         return Schedule()
     trained = model.trained_shapes(vocabulary)
     attention = [part for part in trained if part in model.ATTENTION]
     others = [part for part in trained if part not in model.ATTENTION]
-    if not attention or not others:
-        raise InputError(
-            f"schedule {name!r} needs a trained key or query and another trained part; "
-            f"trained here: {', '.join(trained) or 'nothing'}"
-        )
+    needs = f"schedule {name!r} needs a trained key or query and another trained part"
+    refuse((not attention or not others, f"{needs}; trained here: {', '.join(trained) or 'nothing'}"))
     if name == "two-stage":
         return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
     return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
 
 
-def steps_at_once(config: RunConfig, sets: int, device: str, longest: int | None = None) -> int:
+def steps_at_once(config: RunConfig, sets: int, device: str, longest: int) -> int:
     """Steps whose batches are made together, for so many data sets: a divisor of BLOCK."""
-    if longest is None:
-        length = config.documents.length
-        longest = 0 if isinstance(length, str) else length[1] if isinstance(length, tuple) else length
     each = sets * config.documents_per_step * (longest + config.topic_model.vocabulary)
     return max(count for count in (1, 2, 5, 10, 25, BLOCK) if count == 1 or count * each <= AT_ONCE[device])
+
+
+UNEQUAL_DOCUMENTS = 500  # dev documents of the Bayes floor where the posterior takes longer: word by word
+ESTIMATED_DOCUMENTS = 250  # the same where it is estimated from draws
+
+
+def floor_documents(config: RunConfig) -> int:
+    """The largest number of dev documents from which the Bayes floor is computed."""
+    if not config.documents.exact(config.topic_model):
+        return ESTIMATED_DOCUMENTS
+    return config.data.dev_documents if config.topic_model.uniform else UNEQUAL_DOCUMENTS
+
+
+DEV_BATCH = {True: 50, False: 500}  # documents of a batch of the dev set, infinite ones or not
+STEP_SECONDS = 2e-4  # of a step beside its arithmetic
+DRAFTED = 5e8  # bytes of batches that are made in a second
+GPU_START, GPU_STEP = 5.0, 1.5e-4  # seconds until the first step of a GPU (one H200), and of each step
+GPU_FLOPS = 5e12  # arithmetic operations per second there, of many models side by side
+PACKED = 16e9  # bytes that a pack of models may take on any GPU, so that packs are the same on every machine
+MOST_TOGETHER = 1024  # models of a pack on a GPU; larger packs are no quicker per model
+
+
+def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = False) -> Cost:
+    """A bound on memory and disk, and a guess of seconds, of runs that train together: all at once on a GPU.
+
+    >>> short, long = cost_of([RunConfig(steps=100)]), cost_of([RunConfig(steps=100_000)])
+    >>> short.memory < 1e9, long.seconds > 10 * short.seconds
+    (True, True)
+    """
+    config, count = configs[0], len(configs)
+    model, topic_model, prior = config.model, config.topic_model, config.documents
+    v, topics, words = topic_model.vocabulary, topic_model.topics, topic_model.words
+    real, steps, longest = np.dtype(config.dtype).itemsize, config.total_steps, config.longest
+    infinite = not longest
+    train, dev, batch = config.data.documents, config.data.dev_documents, config.documents_per_step
+    at_once = count if gpu else min(TOGETHER, count)
+    seeds = len({one.seed for one in configs[:at_once]})
+
+    # of a document: its masked positions, its rows of attention, the words wanted in them; bytes in a batch and before
+    masked = max(1.0, config.masking.p_mask * longest)
+    shown = 1 + masked * (1 - config.masking.p_mask_word)
+    rows = 1.0 if model.layout.uniform else float(v) if infinite else min(float(v), shown)
+    share = min(1.0, prior.topics_per_document / topics) if isinstance(prior, Fixed) else 1.0
+    targets = rows * words * share if infinite else masked
+    made = 8 if infinite else real  # float64 until models are put side by side
+    ready = made * v + (16 + made) * rows + (8 + made) * targets
+    if infinite:
+        draft = 8 * rows * words + 24 * targets
+        at_a_time = 1
+        text = DEV_BATCH[True] * draft
+    else:
+        draft = (13 + real) * v + 100 * masked + 8 * longest
+        at_a_time = steps_at_once(config, seeds, "cuda" if gpu else "cpu", longest)
+        text = longest * (2 if v < 2**15 else 4) * (2 * train + dev) + 8 * v * train + 24 * masked * dev
+    documents = text + 24 * topics * (train + dev) + dev * ready + (0 if topic_model.blocks else 24 * topics * v)
+
+    shapes = model.trained_shapes(v)
+    parameters = sum(map(math.prod, shapes.values()))
+    followed = math.prod(shapes.get(model.followed().rotating or "", (0,)))
+    remembered = OPTIMISERS[config.optimizer.name].remembered(config.optimizer)
+    weights = max(8 + 2 * remembered, 24 / real) * real * parameters + (8 * real + 32) * v**2 + 10 * real * followed
+    floor = 0.0
+    if floors and config.floors and config.data.dev_file is None:  # posteriors
+        each = 16 * v + rows * (4 * v + 16 * topics) + 16 * targets
+        floor = DEV_BATCH[True] * v * 32.0 * words if infinite else min(dev, floor_documents(config)) * each
+        floor += 0.0 if topic_model.disjoint or infinite else 320_000 * v  # draws of proportions, looked at together
+        floor += 0.0 if config.objective.loss == "cross-entropy" or infinite else 60 * dev * v
+    peak = max(
+        seeds * batch * (ready + draft) * at_a_time,
+        at_once * 7 * real * max(min(dev, DEV_BATCH[infinite]), batch) * rows * v,  # a pass
+        0.0 if infinite else dev * (25 * masked + 4 * longest),  # the masks of dev, drawn together
+        optimum_bytes(config) + floor,
+    )
+    figures, snapshots = steps * (8 + 2 * len(shapes)), len(config.snapshot_steps)
+    beside = (dev + batch) * ready if at_once > 1 else 0.0  # dev batches put side by side
+    memory = 1.1 * (seeds * documents + at_once * (weights + beside) + peak)  # and a tenth for what is not counted
+    memory += count * 8 * (2 * figures + snapshots * parameters)
+    disk = count * ((1 + snapshots) * parameters * real + 22.0 * figures)  # 22 bytes for a figure in metrics.jsonl
+    disk += 0.0 if config.checkpoint_every is None else at_once * real * (5 * parameters + 10 * followed)
+
+    operations, making = model.operations(v, batch * rows), batch * draft / DRAFTED
+    evaluation = 2 * dev * rows * v**2 / FLOPS
+    once = ((train + dev) * 8 * topics + dev * draft) / DRAFTED
+    once += 1e-6 * dev * masked * topics + evaluation if config.floors else 0.0
+    if gpu:
+        seconds = GPU_START + steps * (GPU_STEP + count * (operations / GPU_FLOPS + (making if infinite else 0.0)))
+    else:
+        seconds = count * steps * (STEP_SECONDS + operations / FLOPS + weights / STREAMED + making)
+    seconds += count * ((1 + steps / (config.evaluate_every or math.inf)) * evaluation + once)
+    return Cost(memory, disk, seconds + math.ceil(count / at_once) * optimum_seconds(config))
+
+
+def together(config: RunConfig) -> int:
+    """How many runs like this one share a program: a few on the CPU, on a GPU as many as fit."""
+    if config.device != "cuda":
+        return TOGETHER
+    each = cost_of([replace(config, seed=seed) for seed in range(2)], floors=False, gpu=True).memory / 2
+    return max(1, min(MOST_TOGETHER, int(PACKED / each)))
+
+
+def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
+    """Whether a GPU would take less time than one core."""
+    return cost_of(configs, gpu=True).seconds < cost_of(configs).seconds
+
+
+def settings_that_cost(configs: Sequence[RunConfig], *, gpu: bool = False) -> str:
+    """The settings that drive the estimate, with their values, for error messages.
+
+    >>> settings_that_cost([RunConfig.of({"topic_model": {"words_per_topic": 1000}}, steps=100)])
+    'topic_model.words_per_topic 1000'
+    """
+    count = len(configs) if gpu else min(len(configs), TOGETHER)
+    text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * count, gpu=gpu))
+    return text if len(configs) <= TOGETHER else f"{text}, number of runs {len(configs)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -12,20 +12,11 @@ from jaxtyping import Float
 
 from topicscope.ground import Stream, generator
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
-from topicscope.training.config import RunConfig
+from topicscope.training.config import RunConfig, floor_documents
 from topicscope.world import Documents, InfiniteDocuments, MaskedDocuments, Rows, mask_keys, read_documents, stack
 
 LONGEST = 20_000  # words of the longest document for which the Bayes floor is computed
-UNEQUAL_DOCUMENTS = 500  # dev documents of the Bayes floor where the posterior takes longer: word by word
-ESTIMATED_DOCUMENTS = 250  # the same where it is estimated from draws
 ENDLESS_DOCUMENTS = 500  # infinite documents whose differences from the floor are measured one by one
-
-
-def floor_documents(config: RunConfig) -> int:
-    """The largest number of dev documents from which the Bayes floor is computed."""
-    if not config.documents.exact(config.topic_model):
-        return ESTIMATED_DOCUMENTS
-    return config.data.dev_documents if config.topic_model.uniform else UNEQUAL_DOCUMENTS
 
 
 class RunData:
@@ -74,11 +65,11 @@ class MaskedTask:
         self.floor_costs: dict[str, np.ndarray] = {}  # of each document of a Bayes floor, once `floors` was called
         self.dev = dev.masked(config.masking, config.topic_model, mask_keys(Stream.DEV_MASKS, config.seed))
 
-    def rows(self, hidden: MaskedDocuments | InfiniteDocuments, real: str, **size: int) -> list[Rows]:
-        """Batches of documents, in the layout that the model reads."""
+    def rows(self, hidden: MaskedDocuments | InfiniteDocuments, real: str, **other: int) -> Iterable[Rows]:
+        """Batches of documents, in the layout that the model reads, or in an `other` one."""
         config = self.config
-        layout: dict[str, Any] = config.model.layout._asdict() | size
-        return list(hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout))
+        layout: dict[str, Any] = config.model.layout._asdict() | other
+        return hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout)
 
     def floors(self) -> dict[str, dict[str, float]]:
         """The floors of the dev loss.
@@ -96,38 +87,36 @@ class MaskedTask:
         config, dev = self.config, self.dev
         if config.data.dev_file is not None:
             return {}
-        if isinstance(dev, MaskedDocuments) and dev.documents.lengths.max() > LONGEST:
-            return {}
-        if isinstance(dev, MaskedDocuments) and (few := floor_documents(config)) < len(dev):
-            dev = dev.first(few)
+        if isinstance(dev, MaskedDocuments):
+            if dev.documents.lengths.max() > LONGEST:
+                return {}
+            dev = dev.first(floor_documents(config))
         world = (config.topic_model, config.documents, config.masking)
-        hide_masked = config.model.layout.hide_masked
-        bayes = partial(bayes_loss, config.objective.loss, *world, dev, hide_masked=hide_masked)
+        bayes = partial(bayes_loss, config.objective.loss, *world, dev, hide_masked=config.model.layout.hide_masked)
         result: dict[str, dict[str, float]] = {}
         try:
-            both = {"bayes": bayes(own_word=True), "bayes_topics": bayes(own_word=False)}
-            for name, floor in both.items():
-                result[name] = {
-                    key: value for key, value in vars(floor).items() if value is not None and key != "costs"
-                }
-            self.floor_costs = {name: floor.costs for name, floor in both.items() if floor.costs is not None}
+            for name, floor in {"bayes": bayes(own_word=True), "bayes_topics": bayes(own_word=False)}.items():
+                numbers = {key: value for key, value in vars(floor).items() if value is not None}
+                costs = numbers.pop("costs", None)
+                self.floor_costs |= {} if costs is None else {name: costs}
+                result[name] = numbers
         except NoFloor as error:
             self.no_floor = str(error)
         return result if config.objective.loss == "cross-entropy" else result | {"least_squares": self._least_squares()}
 
     def _least_squares(self) -> dict[str, float]:
         config, model = self.config, self.config.model
-        vocabulary, trained = config.topic_model.vocabulary, model.trained_shapes(config.topic_model.vocabulary)
-        hide_masked = model.layout.hide_masked
-        rows = self.dev.batches(
-            config.topic_model, config.masking, np.dtype("float64"), uniform=True, hide_masked=hide_masked
-        )
-        scale = config.objective.scale(vocabulary)
+        trained = tuple(model.trained_shapes(config.topic_model.vocabulary))
+        scale = config.objective.scale(config.topic_model.vocabulary)
         # where least squares fits a trained table itself its lambda counts; elsewhere the floor has no penalty
-        penalties = config.objective.penalties(tuple(trained))
+        penalties = config.objective.penalties(trained)
         ridge = sum((penalties.get(part, 0.0) for part in model.followed().tables.values()), 0.0)
-        fixed = model.frozen(config.topic_model, config.masking).get("prediction_bias")
-        best = uniform_optimum(rows, ridge=ridge / scale, bias=fixed, free_bias="prediction_bias" in trained)
+        best = uniform_optimum(
+            self.rows(self.dev, "float64", uniform=True),
+            ridge=ridge / scale,
+            bias=model.frozen(config.topic_model, config.masking).get("prediction_bias"),
+            free_bias="prediction_bias" in trained,
+        )
         return {
             "loss": best.loss * scale,
             "objective": best.objective * scale,
@@ -149,15 +138,15 @@ class MaskedTask:
         if not self.floor_costs:
             return {"above_floor": above}
         count = len(next(iter(self.floor_costs.values())))
-        own = self.dev_losses(
-            weights, min(count, ENDLESS_DOCUMENTS) if isinstance(self.dev, InfiniteDocuments) else count
-        )
+        most = ENDLESS_DOCUMENTS if isinstance(self.dev, InfiniteDocuments) else count
+        own = self.dev_losses(weights, min(count, most))
         differences = {name: own - costs[: len(own)] for name, costs in self.floor_costs.items()}
         errors = {name: float(each.std() / math.sqrt(count)) for name, each in differences.items()}
-        if count == len(self.dev):
-            return {"above_floor": above, "above_floor_error": errors}
-        above |= {name: float(each.mean()) for name, each in differences.items()}
-        return {"above_floor": above, "above_floor_error": errors, "floor_dev_loss": float(own.mean())}
+        result: dict[str, object] = {"above_floor": above, "above_floor_error": errors}
+        if count < len(self.dev):
+            above |= {name: float(each.mean()) for name, each in differences.items()}
+            result["floor_dev_loss"] = float(own.mean())
+        return result
 
     def dev_losses(self, weights: Mapping[str, np.ndarray], count: int) -> Float[np.ndarray, " D"]:
         """Loss of a model on each of the first `count` dev documents, in float64."""
@@ -166,9 +155,8 @@ class MaskedTask:
         from topicscope.model import Weights
 
         config, dev = self.config, self.dev
-        trained = config.model.trained_shapes(config.topic_model.vocabulary)
-        frozen = {name: part for name, part in weights.items() if name not in trained}
-        model = Weights([{name: weights[name] for name in trained}], frozen, dtype=torch.float64)
+        # whether a part is trained or frozen does not matter to the loss
+        model = Weights([weights], {}, dtype=torch.float64)
         some = dev.first(count) if isinstance(dev, MaskedDocuments) else dev.take(slice(count))
         batches = (stack([rows], torch.float64) for rows in self.rows(some, "float64"))
         losses = (config.model.document_losses(model, config.objective, batch) for batch in batches)

@@ -77,7 +77,6 @@ class Feed:
         self._compiled = self.text.compiled(self.of) if compiled and self.text is not None else None
 
     def order(self, epoch: int) -> Int[Tensor, "D n"]:
-        """The order in which each data set is seen in an epoch."""
         if epoch not in self._orders:  # steps may need the end of one epoch and the start of the next
             self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
             keys = torch.tensor([[counters.key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
@@ -99,7 +98,6 @@ class Feed:
         return [(start, min(self.at_once, end - start)) for start in range(first, end, self.at_once)]
 
     def steps(self, first: int, count: int) -> Iterator[Place]:
-        """The batches of `count` steps."""
         pieces, end = self.pieces(first, count), first + count
         following = [*pieces[1:], *self.pieces(end, min(BLOCK, self.config.total_steps - end))[:1], None]
         for piece, coming in zip(pieces, following, strict=False):
@@ -124,10 +122,9 @@ class Feed:
     def _infinite(self, first: int, count: int) -> Iterator[Place]:
         documents = [data.train for data in self.data if isinstance(data.train, InfiniteDocuments)]
         for rows in self.rows(first, count).cpu().numpy():
-            taken = [train.take(seen) for train, seen in zip(documents, rows, strict=True)]
             batches = [
-                next(iter(data.task.rows(some, self.config.dtype, size=self.batch)))
-                for data, some in zip(self.data, taken, strict=True)
+                next(iter(data.task.rows(train.take(seen), self.config.dtype, size=self.batch)))
+                for data, train, seen in zip(self.data, documents, rows, strict=True)
             ]
             yield Place(stack(batches, self.dtype, self.of).to(self.device))
 
@@ -149,9 +146,8 @@ class Ahead:
         return together
 
     def take(self, first: int, count: int) -> Batch:
-        together = (
-            self.made[2] if self.made is not None and self.made[:2] == (first, count) else self.make(first, count)
-        )
+        made = self.made if self.made is not None and self.made[:2] == (first, count) else None
+        together = self.make(first, count) if made is None else made[2]
         self.made = None
         torch.cuda.current_stream(self.feed.device).wait_stream(self.stream)
         return together
@@ -174,14 +170,13 @@ class Text:
         self.keys = mask_keys(Stream.TRAIN_MASKS, *(one.config.seed for one in data)).to(device)
         self.fixed: tuple[Tensor, Tensor] | None = None  # masked positions, and what all show, where drawn once
         if not self.config.masking.fresh:
-            masks = [
-                self.config.masking.draw(one, self.config.topic_model.words, keys[:, None])
+            drawn = [
+                (masking.draw(one, self.config.topic_model.words, keys[:, None]), one.words)
                 for one, keys in zip(documents, self.keys.cpu().T, strict=True)
             ]
-            both = list(zip(masks, documents, strict=True))
             self.fixed = (
-                side_by_side([mask.selected(one.words) for mask, one in both], device),
-                side_by_side([mask.shown_words(one.words) for mask, one in both], device),
+                side_by_side([masks.selected(words) for masks, words in drawn], device),
+                side_by_side([masks.shown_words(words) for masks, words in drawn], device),
             )
 
     def compiled(self, of: Int[Tensor, " E"] | None) -> CompiledBatches | None:
@@ -242,6 +237,4 @@ def taken(parts: Tensor, rows: Int[Tensor, "S D B"]) -> Tensor:
 
 def side_by_side(arrays: Sequence[np.ndarray], device: torch.device) -> Tensor:
     """A single array is not copied."""
-    if len(arrays) == 1:
-        return torch.from_numpy(arrays[0])[None].to(device)
-    return torch.stack([torch.from_numpy(array) for array in arrays]).to(device)
+    return torch.from_numpy(arrays[0][None] if len(arrays) == 1 else np.stack(arrays)).to(device)

@@ -35,8 +35,7 @@ def rotations(
         past = before[e]
         now = block[e, start : start + len(past)]
         row[e] = np.dot(past, now)
-        for i in range(len(past)):
-            past[i] = now[i]
+        past[:] = now
 
 
 @compiled
@@ -56,14 +55,11 @@ def block_means(
             first = 1 + topic * size
             column.fill(0)
             for word in range(first, first + size):
-                line = matrix[word]
-                diagonal += line[word]
-                for i in range(vocabulary):
-                    column[i] += line[i]
+                diagonal += matrix[word, word]
+                column += matrix[word]
             same += column[first : first + size].sum()
             different += column[1:first].sum() + column[first + size :].sum()
-        same -= diagonal
-        rows[0, e] = same / (words * (size - 1))
+        rows[0, e] = (same - diagonal) / (words * (size - 1))
         rows[1, e] = different / (words * (words - size))
         rows[2, e] = diagonal / words
 
@@ -117,25 +113,19 @@ def adam(
 
 
 @compiled
-def sgd(weights: Float[np.ndarray, "E n"], gradients: Float[np.ndarray, "E n"], lr: float) -> None:
-    rate = weights.dtype.type(lr)
-    for e in range(len(weights)):
-        weight, gradient = weights[e], gradients[e]
-        for i in range(len(weight)):
-            weight[i] -= rate * gradient[i]
-
-
-@compiled
-def sgd_with_momentum(
+def sgd(
     weights: Float[np.ndarray, "E n"],
     gradients: Float[np.ndarray, "E n"],
-    momentum: Float[np.ndarray, "E n"],
+    momentum: Float[np.ndarray, "M n"],
     lr: float,
     keep: float,
 ) -> None:
-    rate, share = weights.dtype.type(lr), weights.dtype.type(keep)
+    """`momentum` is empty where nothing is remembered."""
+    rate, share, remembered = weights.dtype.type(lr), weights.dtype.type(keep), len(momentum) > 0
     for e in range(len(weights)):
-        weight, gradient, past = weights[e], gradients[e], momentum[e]
+        weight, gradient = weights[e], gradients[e]
+        past = momentum[e] if remembered else gradient
         for i in range(len(weight)):
-            past[i] = share * past[i] + gradient[i]
+            if remembered:
+                past[i] = share * past[i] + gradient[i]
             weight[i] -= rate * past[i]

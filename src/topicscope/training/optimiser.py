@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
 
 import numpy as np
@@ -29,7 +30,6 @@ class Rule(ABC):
 
     NAME: ClassVar[str]
     SETTINGS: ClassVar[tuple[str, ...]] = ()  # of `Optimizer`, those that only some optimisers have
-    COMPILED: ClassVar[bool] = False  # whether `kernel` can take the place of `step` on a CPU
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         """What is remembered before the first step."""
@@ -46,12 +46,11 @@ class Rule(ABC):
     def kernel(
         self, settings: Optimizer, weights: np.ndarray, gradients: np.ndarray, memory: dict[str, np.ndarray]
     ) -> None:
-        """The same by compiled loops."""
+        """The same by compiled loops, on a CPU; a rule without them leaves this out."""
         raise NotImplementedError
 
 
-OPTIMISERS: dict[str, Rule] = {}
-"""By the name that `optimizer.name` has in configurations."""
+OPTIMISERS: dict[str, Rule] = {}  # by the name that `optimizer.name` has in configurations
 
 Kind = TypeVar("Kind", bound=type[Rule])
 
@@ -72,8 +71,7 @@ def optimiser_names(quote: str = "") -> str:
 
 def _known(name: str) -> str:
     if name not in OPTIMISERS:
-        quote = "'"
-        raise PydanticCustomError("optimizer", f"Input should be {optimiser_names(quote)}")
+        raise PydanticCustomError("optimizer", "Input should be " + optimiser_names("'"))
     return name
 
 
@@ -116,13 +114,12 @@ class Optimizer:
 class Adam(Rule):
     NAME = "adam"
     SETTINGS = ("betas", "eps")
-    COMPILED = True
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         import torch
 
-        steps = torch.zeros((), dtype=torch.float32, device=weights.device)
-        return {"moment1": torch.zeros_like(weights), "moment2": torch.zeros_like(weights), "steps": steps}
+        moments = {name: torch.zeros_like(weights) for name in ("moment1", "moment2")}
+        return moments | {"steps": torch.zeros((), dtype=torch.float32, device=weights.device)}
 
     def remembered(self, settings: Optimizer) -> int:
         return 2
@@ -153,9 +150,8 @@ class Adam(Rule):
         from topicscope.training import kernels
 
         memory["steps"] += 1
-        moments = memory["moment1"], memory["moment2"]
-        steps = float(memory["steps"])
-        kernels.adam(weights, gradients, *moments, steps, settings.lr, *settings.betas, settings.eps)
+        state = memory["moment1"], memory["moment2"], float(memory["steps"])
+        kernels.adam(weights, gradients, *state, settings.lr, *settings.betas, settings.eps)
 
 
 @register_optimiser
@@ -164,7 +160,6 @@ class SGD(Rule):
 
     NAME = "sgd"
     SETTINGS = ("momentum",)
-    COMPILED = True
 
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         return {"momentum": weights.new_zeros(weights.shape)} if settings.momentum else {}
@@ -193,44 +188,35 @@ class SGD(Rule):
     ) -> None:
         from topicscope.training import kernels
 
-        if settings.momentum:
-            kernels.sgd_with_momentum(weights, gradients, memory["momentum"], settings.lr, settings.momentum)
-        else:
-            kernels.sgd(weights, gradients, settings.lr)
+        kernels.sgd(weights, gradients, memory.get("momentum", weights[:0]), settings.lr, settings.momentum)
 
 
 class Slice:
     """The rows of a block of members with the same hyperparameters, and what the optimiser remembers of them."""
 
     def __init__(self, part: str, settings: Optimizer, weights: Tensor, gradients: Tensor, *, compiled: bool) -> None:
-        self.part, self.settings = part, settings  # one of the parts of the block, which are active together
-        self.rule = OPTIMISERS[settings.name]
-        self.tensors, self.memory = (weights, gradients), self.rule.state(settings, weights)
-        self.compiled = compiled and self.rule.COMPILED
-        if self.compiled:  # the same numbers
-            self.arrays = weights.numpy(), gradients.numpy()
-            self.remembered = {name: value.numpy() for name, value in self.memory.items()}
-
-    def step(self) -> None:
-        if self.compiled:
-            self.rule.kernel(self.settings, *self.arrays, self.remembered)
-            return
         import torch
 
-        with torch.inference_mode():
-            self.rule.step(self.settings, *self.tensors, self.memory)
+        rule = OPTIMISERS[settings.name]
+        self.part = part  # one of the parts of the block, which are active together
+        self.memory = rule.state(settings, weights)
+        if compiled and type(rule).kernel is not Rule.kernel:
+            remembered = {name: value.numpy() for name, value in self.memory.items()}  # the same numbers
+            self.step = partial(rule.kernel, settings, weights.numpy(), gradients.numpy(), remembered)
+        else:
+            self.step = torch.inference_mode()(partial(rule.step, settings, weights, gradients, self.memory))
 
 
 class EnsembleOptimiser:
     """Members must be ordered so that equal hyperparameters stand together."""
 
     def __init__(self, weights: Weights, members: Sequence[Optimizer], *, compiled: bool = False) -> None:
-        self.slices: list[Slice] = []
-        for settings, equal in itertools.groupby(range(len(members)), key=lambda e: members[e]):
-            first, *others = equal
-            rows = slice(first, first + 1 + len(others))
-            for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True):
-                self.slices.append(Slice(parts[0], settings, block[rows], gradient[rows], compiled=compiled))
+        equal = [list(same) for _, same in itertools.groupby(range(len(members)), key=lambda e: members[e])]
+        self.slices = [
+            Slice(parts[0], members[rows.start], block[rows], gradient[rows], compiled=compiled)
+            for rows in (slice(same[0], same[-1] + 1) for same in equal)
+            for parts, block, gradient in zip(weights.groups, weights.blocks, weights.gradient_blocks, strict=True)
+        ]
 
     def step(self, active: tuple[str, ...]) -> None:
         """Move the active parts along their gradients; the others, and what is remembered of them, stay as they are."""
@@ -239,10 +225,4 @@ class EnsembleOptimiser:
                 piece.step()
 
     def state(self) -> dict[str, Tensor]:
-        """Moments and step counts, as flat named tensors."""
         return {f"{i}.{name}": value for i, piece in enumerate(self.slices) for name, value in piece.memory.items()}
-
-    def load(self, state: Mapping[str, Tensor]) -> None:
-        """Go on from what `state` gave. Values are copied: a captured program knows the tensors by their place."""
-        for name, value in self.state().items():
-            value.copy_(state[name])

@@ -13,7 +13,6 @@ import numpy as np
 
 from topicscope.ground import (
     METRICS,
-    InputError,
     Kind,
     Result,
     SeveralRuns,
@@ -24,6 +23,7 @@ from topicscope.ground import (
     load_settings,
     read_metrics,
     read_tensors,
+    refuse,
 )
 from topicscope.laws import TrainingOptimum, contributions, training_optimum
 from topicscope.measure import Course, course
@@ -44,13 +44,11 @@ TRAIN = Kind(
 ADVICE = "train again (--force)"
 DOCUMENTS = 2  # dev documents whose attention is shown
 
-
 DIGITS = {"float32": 9, "float64": 17}  # of the figures in metrics.jsonl: as many as bring the number back exactly
-
-FAR = "Its value matrix is at relative distance {:.3g} from W*, the exact optimum under uniform attention."
 
 Weights = dict[str, np.ndarray]
 
+# what a table of runs shows, and where results.json has it (its dotted name)
 FACTS = {
     "status": "status",
     "steps": "steps",
@@ -85,7 +83,6 @@ FACTS = {
     "half of query's rise at step": "course.t50_query",
     "separation (key and query over value)": "course.separation",
 }
-"""What a table of runs shows, and where results.json has it (its dotted name)."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +123,6 @@ class Run(Result):
 
     @cached_property
     def snapshots(self) -> dict[int, Weights]:
-        """Weights by step, as `snapshots` of the config asks."""
         return self.in_memory if self.folder is None else stored_snapshots(self.folder, ADVICE)
 
     @cached_property
@@ -140,7 +136,6 @@ class Run(Result):
 
     @cached_property
     def reading(self) -> Reading:
-        """The model at the level of words: what figures show."""
         return self.config.model.read(self.weights)
 
     @cached_property
@@ -160,10 +155,10 @@ class Run(Result):
         """The main numbers, by what they are."""
         values = flat(self.results)
         facts = {label: values[name] for label, name in FACTS.items() if values.get(name) is not None}
-        if self.status != "diverged" or "dev loss" not in facts:
-            return facts
-        before = f"dev loss at step {values['dev_step']:,}, before it diverged"  # no loss of the run's end
-        return {before if label == "dev loss" else label: value for label, value in facts.items()}
+        if self.status == "diverged" and "dev loss" in facts:  # no loss of the run's end
+            before = f"dev loss at step {values['dev_step']:,}, before it diverged"
+            return {before if label == "dev loss" else label: value for label, value in facts.items()}
+        return facts
 
     def summary(self) -> list[str]:
         if self.status == "diverged":
@@ -171,15 +166,16 @@ class Run(Result):
                 f"Seed {self.config.seed} diverged at step {self.results['steps']}: loss or weights are no longer "
                 "finite. Its figures up to there are kept; try a smaller learning rate."
             ]
-        loss = f"Seed {self.config.seed}: dev loss {self.results['dev_loss']:.5g} after {self.results['steps']:,} steps"
-        above = self.results.get("above_floor", {}).get("bayes")
-        end = "." if above is None else f", {above:.4g} above the best possible (Bayes){self._floor_errors()}."
-        unknown = f" No best possible loss: {self.results['no_floor']}." if "no_floor" in self.results else ""
-        distance = self.results.get("distance_to_optimum")
+        results = self.results
+        above, distance = results.get("above_floor", {}).get("bayes"), results.get("distance_to_optimum")
+        loss = f"Seed {self.config.seed}: dev loss {results['dev_loss']:.5g} after {results['steps']:,} steps"
+        gap = "" if above is None else f", {above:.4g} above the best possible (Bayes){self._floor_errors()}"
+        unknown = f" No best possible loss: {results['no_floor']}." if "no_floor" in results else ""
+        far = "" if distance is None else f"Its value matrix is at relative distance {distance:.3g} from W*"
         return [
-            loss + end + unknown,
-            *([] if distance is None else [FAR.format(distance)]),
-            *([f"No distance to W*: {self.results['no_optimum']}."] if "no_optimum" in self.results else []),
+            f"{loss}{gap}.{unknown}",
+            *([f"{far}, the exact optimum under uniform attention."] if far else []),
+            *([f"No distance to W*: {results['no_optimum']}."] if "no_optimum" in results else []),
             *([] if self.course is None else [self.course.sentence]),
             *self._predicted(),
         ]
@@ -200,11 +196,10 @@ class Run(Result):
         from topicscope.laws import prediction_or_none
 
         predicted = prediction_or_none(self.config)
-        halves = {} if predicted is None else {part: f"{part} {step:,.0f}" for part, step in predicted.half_way.items()}
-        return [f"Predicted half-way steps (theory dynamics): {', '.join(halves.values())}."] if halves else []
+        halves = [] if predicted is None else [f"{part} {step:,.0f}" for part, step in predicted.half_way.items()]
+        return [f"Predicted half-way steps (theory dynamics): {', '.join(halves)}."] if halves else []
 
     def table(self) -> pyarrow.Table:
-        """One row per step."""
         import pyarrow
 
         return pyarrow.table(self.metrics)
@@ -236,7 +231,7 @@ class Runs(SeveralRuns[Run]):
         if len(losses) < 2:
             return super().summary()
         mean, spread = statistics.fmean(losses), statistics.stdev(losses)
-        diverged = (run.summary()[0] for run in self if run.status == "diverged")
+        diverged = [run.summary()[0] for run in self if run.status == "diverged"]
         return [f"{len(self)} runs: dev loss {mean:.5g} on average (sd {spread:.2g}).", *diverged]
 
     def _about(self) -> str:
@@ -256,30 +251,28 @@ def shown_beside(run: Run, data: RunData, best: TrainingOptimum) -> dict[str, np
     return shown
 
 
-def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
-    """Weights by step, as a run left them in its folder; none where it kept none."""
-    paths = sorted((folder / SNAPSHOTS).glob("step-[0-9]*.safetensors"))
-    snapshots: dict[Path, Weights] = {}
-    for path in paths:
-        snapshots[path], note = read_tensors(path, advice)
-        if note.get("snapshot") != path.stem:
-            raise InputError(f"{path} is the snapshot of another step; {advice}")
-    for path, weights in snapshots.items():
-        check_tensors(weights, snapshots[paths[0]], path, advice)
-    return {int(path.stem.removeprefix("step-")): weights for path, weights in snapshots.items()}
+def snapshot_paths(folder: Path) -> dict[int, Path]:
+    """The snapshots that a run has left in its folder, by step."""
+    paths = {path.stem.removeprefix("step-"): path for path in (folder / SNAPSHOTS).glob("step-*.safetensors")}
+    return {int(step): paths[step] for step in sorted(filter(str.isdigit, paths), key=int)}
 
 
-def read_snapshot(folder: Path, step: int) -> Weights:
-    """The weights of one step."""
-    path = folder / SNAPSHOTS / f"step-{step:06d}.safetensors"
-    weights, note = read_tensors(path, ADVICE)
-    if note.get("snapshot") != path.stem:
-        raise InputError(f"{path} is the snapshot of another step; {ADVICE}")
+def read_snapshot(path: Path, advice: str = ADVICE) -> Weights:
+    weights, note = read_tensors(path, advice)
+    refuse((note.get("snapshot") != path.stem, f"{path} is the snapshot of another step; {advice}"))
     return weights
 
 
+def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
+    """Weights by step, all of the same names and shapes."""
+    paths = snapshot_paths(folder)
+    snapshots = {step: read_snapshot(path, advice) for step, path in paths.items()}
+    for step, weights in snapshots.items():
+        check_tensors(weights, next(iter(snapshots.values())), paths[step], advice)
+    return snapshots
+
+
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
-    """Read the run, or the runs, of a folder that `train` wrote."""
     path = Path(folder)
     runs = folders.finished_about(path, TRAIN).runs
     return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
@@ -288,12 +281,10 @@ def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
 def read_one(path: Path) -> Run:
     folders.finished_about(path, TRAIN)
     config, results = RunConfig.of(load_settings(path / folders.CONFIG, own=True)), folders.read_results(path)
-    if not isinstance(results, dict) or not {"status", "steps", "loss"} <= set(results):
-        raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}")
-    weights = read_tensors(path / WEIGHTS, ADVICE)[0]
-    return Run(config, results["status"], results, read_metrics(path), weights, path)
+    whole = isinstance(results, dict) and {"status", "steps", "loss"} <= set(results)
+    refuse((not whole, f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}"))
+    return Run(config, results["status"], results, read_metrics(path), read_tensors(path / WEIGHTS, ADVICE)[0], path)
 
 
 def stored_configs(folder: str | os.PathLike[str]) -> RunConfig | list[RunConfig]:
-    """The config, or the configs, of the runs that a folder was opened for: to resume them."""
     return configs_to_resume(folder, TRAIN, RunConfig)

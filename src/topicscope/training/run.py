@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -23,12 +23,12 @@ from typing import Any, overload
 import numpy as np
 import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from topicscope.ground import (
     FORCE_NEEDS_OUT,
     RESUME_NEEDS_OUT,
     Folder,
-    InputError,
     Interrupted,
     MetricsFile,
     Progress,
@@ -50,10 +50,9 @@ from topicscope.ground import (
 from topicscope.laws import TrainingOptimum, contributions, optimum_seconds, topic_relations, training_optimum
 from topicscope.measure import matrix_block_means, relation_masks
 from topicscope.theory import relative_distance
-from topicscope.training.config import TOGETHER, RunConfig
-from topicscope.training.cost import cost_of, settings_that_cost
+from topicscope.training.config import TOGETHER, RunConfig, cost_of, settings_that_cost
 from topicscope.training.data import RunData
-from topicscope.training.ensemble import Ensemble, Member, check_alike, resolve_device
+from topicscope.training.ensemble import RELATIONS, Ensemble, Member, check_alike, resolve_device
 from topicscope.training.result import (
     CHECKPOINT,
     DIGITS,
@@ -70,7 +69,6 @@ from topicscope.training.result import (
     shown_beside,
     stored_snapshots,
 )
-from topicscope.training.track import RELATIONS
 
 
 @overload
@@ -147,9 +145,9 @@ def train(
     afford(cost, lambda: settings_that_cost(configs, gpu=gpu), None if resume else out, yes=yes)
     size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, compiling_announced(shown), ExitStack() as held:
-        homes: list[Folder | None] = [None] * len(configs)
-        data = RunData(configs[0])
+        homes: list[Folder] = []  # none where nothing is written
         root: Folder | None = None
+        data = RunData(configs[0])
         if out is not None:
             data.read_files()  # before anything is written
             settings = [c.as_dict() for c in configs]
@@ -158,8 +156,7 @@ def train(
             members = zip(folders.member_paths(root.path, len(configs)), settings, strict=True)
             homes = [root] if single else [folders.join_folder(p, TRAIN, s, resume=True) for p, s in members]
             for home in homes:  # at once: from now on it counts as running, and somebody may ask
-                if home is not None:
-                    forget_wishes(home.path)
+                forget_wishes(home.path)
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)
@@ -171,21 +168,21 @@ def train(
 
 def _train_together(
     configs: Sequence[RunConfig],
-    homes: Sequence[Folder | None],
+    homes: Sequence[Folder],
     data: RunData,
     with_floors: bool,
     progress: Progress,
     before: int,
     models: int,
 ) -> list[Run]:
-    there = [home for home in homes if home is not None]
-    if there and all(home.finished for home in there):
-        for home in there:  # killed after its last file was whole, a run has left its checkpoint
+    if homes and all(home.finished for home in homes):
+        for home in homes:  # killed after its last file was whole, a run has left its checkpoint
             home.file(CHECKPOINT).unlink(missing_ok=True)
-        return [read_one(home.path) for home in there]
+        return [read_one(home.path) for home in homes]
     ensemble = Ensemble(configs, data)
     steps = ensemble.config.total_steps
-    recorder = Recorder(ensemble, [homes[i] for i in ensemble.order], progress, before * steps, models * steps)
+    ordered = [homes[i] for i in ensemble.order] if homes else []
+    recorder = Recorder(ensemble, ordered, progress, before * steps, models * steps)
     try:
         ensemble.run(recorder.block)
     except torch.OutOfMemoryError as error:  # of a GPU: as of the machine, nothing is wrong with the run
@@ -201,42 +198,40 @@ class Recorder:
     """Keeps the figures of an ensemble's members, in memory and, where they have folders, in files."""
 
     def __init__(
-        self, ensemble: Ensemble, homes: Sequence[Folder | None], progress: Progress, before: int, total: int
+        self, ensemble: Ensemble, homes: Sequence[Folder], progress: Progress, before: int, total: int
     ) -> None:
-        """`homes` in the order of the members. `before` model-steps of `total` were done by other packs."""
+        """`homes` in the order of the members, if any. `before` model-steps of `total` were done by other packs."""
         self.ensemble, self.homes, self.progress, self.before, self.total = ensemble, homes, progress, before, total
-        paths = [home.path for home in homes if home is not None]
         # the members of a pack share one checkpoint, in the folder of the first of them by name
-        self.checkpoint = min(paths) / CHECKPOINT if paths else None
-        self.metrics_files = [None if home is None else MetricsFile(home.path) for home in homes]
-        digests = [""] * len(homes)
+        self.checkpoint = min(home.path for home in homes) / CHECKPOINT if homes else None
+        self.files = [MetricsFile(home.path) for home in homes]
+        digests: list[str] = []
         if self.checkpoint is not None and self.checkpoint.exists():
             digests = load_checkpoint(self.checkpoint, ensemble)
         self.began = time.perf_counter(), time.process_time()
         self.first = self.saved = ensemble.step
-        self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in homes]
-        self.snapshots: list[dict[int, Weights]] = [{} for _ in homes]
+        self.tables: list[list[Float[np.ndarray, "S M"]]] = [[] for _ in ensemble.members]
+        self.snapshots: list[dict[int, Weights]] = [{} for _ in ensemble.members]
         ensemble.keep = self.keep
-        for member, file, digest in zip(ensemble.members, self.metrics_files, digests, strict=True):
-            if file is not None and ensemble.step > 0:
-                check_snapshots(file.path.parent, member, ensemble.step)
-                file.cut(ensemble.step if member.rows is None else min(ensemble.step, member.rows), digest)
-            elif file is not None:
+        for e, file in enumerate(self.files):
+            if digests:
+                check_snapshots(homes[e].path, ensemble.members[e], ensemble.step)
+                file.cut(min(ensemble.step, ensemble.members[e].rows), digests[e])
+            else:
                 file.start()
         self.report_progress("")
 
     def asked_to(self, wish: str) -> bool:
-        """Whether a file in the folder asks the run to end at this block."""
         return self.checkpoint is not None and self.checkpoint.with_name(wish).exists()
 
     def block(self, start: int, table: Float[np.ndarray, "S M E"]) -> None:
         """The figures of a block of steps; then a checkpoint, where it is time for one."""
         ensemble, config, names = self.ensemble, self.ensemble.config, tuple(self.ensemble.tracker.index)
-        for e, (member, file) in enumerate(zip(ensemble.members, self.metrics_files, strict=True)):
-            here = table[: None if member.rows is None else max(0, member.rows - start), :, e]
-            self.tables[e].append(here)
-            if file is not None:  # the file of a run that diverged at once is there too, and empty
-                file.append(metric_lines(names, here, start, member.dev, DIGITS[config.dtype]))
+        for e, member in enumerate(ensemble.members):
+            rows = table[: max(0, member.rows - start), :, e]
+            self.tables[e].append(rows)
+            if self.files:  # the file of a run that diverged at once is there too, and empty
+                self.files[e].append(metric_lines(names, rows, start, member.dev, DIGITS[config.dtype]))
         losses = table[-1, 0][np.isfinite(table[-1, 0])]
         if len(table) > 1 and len(losses):
             self.report_progress(f"loss {losses.mean():.4f}")
@@ -244,30 +239,28 @@ class Recorder:
         paused = self.asked_to(PAUSE) and not ensemble.stopping
         due = paused or ensemble.step - self.saved >= (config.checkpoint_every or math.inf)
         if self.checkpoint is not None and due and ensemble.step < config.total_steps and ensemble.running():
-            written = [file for file in self.metrics_files if file is not None]
-            for file in written:
+            for file in self.files:
                 file.sync()
-            save_checkpoint(self.checkpoint, ensemble, [file.digest for file in written])
+            save_checkpoint(self.checkpoint, ensemble, [file.digest for file in self.files])
             self.saved = ensemble.step
             if paused:
                 forget_wishes(self.checkpoint.parent)
                 raise Interrupted(f"paused at step {ensemble.step:,}; 'train --resume' continues from there")
 
     def report_progress(self, note: str) -> None:
-        made = (self.ensemble.step - self.first) * len(self.homes)
-        speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s" if made else ""
-        done = self.before + self.ensemble.step * len(self.homes)
-        self.progress("training", done, self.total, ", ".join(text for text in (note, speed) if text))
+        models = len(self.ensemble.members)
+        if made := (self.ensemble.step - self.first) * models:
+            speed = f"{made / max(1e-9, time.perf_counter() - self.began[0]):,.0f} steps/s"
+            note = f"{note}, {speed}" if note else speed
+        self.progress("training", self.before + self.ensemble.step * models, self.total, note)
 
     def keep(self, e: int, step: int, weights: Weights) -> None:
-        """A snapshot of member e."""
-        home = self.homes[e]
-        if home is None:
-            self.snapshots[e][step] = weights
+        if self.homes:
+            path = self.homes[e].path / SNAPSHOTS / f"step-{step:06d}.safetensors"
+            path.parent.mkdir(exist_ok=True)
+            files.write_tensors(path, weights, {"snapshot": path.stem})
         else:
-            (home.path / SNAPSHOTS).mkdir(exist_ok=True)
-            name = f"step-{step:06d}"
-            files.write_tensors(home.path / SNAPSHOTS / f"{name}.safetensors", weights, {"snapshot": name})
+            self.snapshots[e][step] = weights
 
     def finish(self, with_floors: bool) -> list[Run]:
         """Results of all members, in their order; their folders are whole then."""
@@ -276,18 +269,18 @@ class Recorder:
             "wall_seconds": time.perf_counter() - self.began[0],
             "cpu_seconds": time.process_time() - self.began[1],
             "resumed_at": self.first or None,
-            "models": len(self.homes),
+            "models": len(self.ensemble.members),
         }
         runs = []
-        for e, (member, home) in enumerate(zip(self.ensemble.members, self.homes, strict=True)):
+        for e, member in enumerate(self.ensemble.members):
             if with_floors and member.config.floors:
-                self.progress("floors", e, len(self.homes))
+                self.progress("floors", e, len(self.ensemble.members))
             runs.append(self.result(e, with_floors))
-            if home is not None:
-                files.write_tensors(home.path / WEIGHTS, member.weights)
-                if runs[e].beside:
-                    files.write_tensors(home.path / SHOWN, runs[e].beside or {})
-                home.finish(runs[e].results, member.status, **measured)
+            if self.homes:
+                files.write_tensors(self.homes[e].path / WEIGHTS, member.weights)
+                if shown := runs[e].beside:
+                    files.write_tensors(self.homes[e].path / SHOWN, shown)
+                self.homes[e].finish(runs[e].results, member.status, **measured)
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
             forget_wishes(self.checkpoint.parent)
@@ -301,19 +294,22 @@ class Recorder:
         return training_optimum(self.ensemble.config)
 
     def metrics(self, e: int) -> dict[str, np.ndarray]:
-        home, member, names = self.homes[e], self.ensemble.members[e], self.ensemble.tracker.index
-        if home is not None and self.first > 0:  # the steps before the resumption are in the file
-            return read_metrics(home.path)
+        if self.homes and self.first > 0:  # the steps before the resumption are in the file
+            return read_metrics(self.homes[e].path)
+        names, dev = self.ensemble.tracker.index, self.ensemble.members[e].dev
         table = np.concatenate([np.empty((0, len(names))), *self.tables[e]])
-        dev = np.array([member.dev.get(step, np.nan) for step in range(len(table))])
-        return {"step": np.arange(len(table), dtype=float), **dict(zip(names, table.T, strict=True)), "dev_loss": dev}
+        return {
+            "step": np.arange(len(table), dtype=float),
+            **dict(zip(names, table.T, strict=True)),
+            "dev_loss": np.array([dev.get(step, np.nan) for step in range(len(table))]),
+        }
 
     def result(self, e: int, with_floors: bool) -> Run:
         """Where the run ended, against the floors. Nothing in its results depends on the machine's speed."""
-        member, home, ensemble = self.ensemble.members[e], self.homes[e], self.ensemble
+        member, ensemble = self.ensemble.members[e], self.ensemble
         config, weights, metrics = member.config, member.weights, self.metrics(e)
         results: dict[str, Any] = {"status": member.status, "seed": config.seed, "steps": member.end}
-        folder = None if home is None else home.path
+        folder = self.homes[e].path if self.homes else None
         run = Run(config, member.status, results, metrics, weights, folder, self.snapshots[e])
         losses = [float(f"{loss:.{DIGITS[config.dtype]}g}") for loss in metrics["loss"][-101:] if np.isfinite(loss)]
         results["loss"] = float(np.mean(losses[-100:])) if losses else None
@@ -357,10 +353,9 @@ def forget_wishes(folder: Path) -> None:
 
 def check_snapshots(folder: Path, member: Member, step: int) -> None:
     """Raise InputError unless the snapshots before a checkpoint are there: they are not made again."""
-    stored, end = stored_snapshots(folder, ANEW), step if member.end is None else min(step, member.end)
-    missing = [kept for kept in member.config.snapshot_steps if kept < end and kept not in stored]
-    if missing:
-        raise InputError(f"{folder / SNAPSHOTS} lacks the snapshot of step {missing[0]}; {ANEW}")
+    end = step if member.end is None else min(step, member.end)
+    missing = {kept for kept in member.config.snapshot_steps if kept < end} - set(stored_snapshots(folder, ANEW))
+    refuse((missing, f"{folder / SNAPSHOTS} lacks the snapshot of step {min(missing, default=0)}; {ANEW}"))
 
 
 def block_means(same: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:
@@ -375,17 +370,20 @@ def ensemble_fingerprint(ensemble: Ensemble) -> str:
     return fingerprint([member.config.as_dict() for member in ensemble.members])
 
 
+def state_of(ensemble: Ensemble) -> dict[str, Tensor]:
+    """The tensors that the rest of the run depends on."""
+    return ensemble.state() | {
+        **{f"last.{i}": block for i, block in enumerate(ensemble.last)},
+        "history": ensemble.tracker.history,
+        "past_norms": torch.from_numpy(ensemble.tracker.past_norms),
+        "first_loss": torch.from_numpy(ensemble.first_loss),
+    }
+
+
 def save_checkpoint(path: Path, ensemble: Ensemble, metrics: Sequence[str]) -> None:
     """`metrics`: the digests of what the members have written so far."""
-    tensors = {
-        **{f"block.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.weights.blocks)},
-        **{f"last.{i}": block.cpu().numpy() for i, block in enumerate(ensemble.last or [])},
-        **{f"optimiser.{name}": value.cpu().numpy() for name, value in ensemble.optimiser.state().items()},
-        **{f"member.{e}.{name}": part for e, m in enumerate(ensemble.members) for name, part in m.weights.items()},
-        "history": ensemble.tracker.history.cpu().numpy(),
-        "past_norms": ensemble.tracker.past_norms,
-        "first_loss": ensemble.first_loss,
-    }
+    tensors = {name: value.numpy(force=True) for name, value in state_of(ensemble).items()}
+    tensors |= {f"member.{e}.{name}": part for e, m in enumerate(ensemble.members) for name, part in m.weights.items()}
     members = [
         {"dev": list(m.dev.items()), "status": m.status, "end": m.end, "metrics": digest}
         for m, digest in zip(ensemble.members, metrics, strict=True)
@@ -394,42 +392,19 @@ def save_checkpoint(path: Path, ensemble: Ensemble, metrics: Sequence[str]) -> N
     files.write_tensors(path, tensors, note)
 
 
-def with_prefix(prefix: str, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tensors whose names begin so, by the rest of their names."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-
-
 def load_checkpoint(path: Path, ensemble: Ensemble) -> list[str]:
     """Bring a fresh ensemble to where the checkpoint stands. Returns the digests of the members' metrics."""
     with read_checkpoint(path, ensemble_fingerprint(ensemble), ANEW) as (tensors, note):
-        members, blocks = (
-            parse_json(note["members"], "members"),
-            [block.numpy(force=True) for block in ensemble.weights.blocks],
-        )
-        optimiser, last = with_prefix("optimiser.", tensors), with_prefix("last.", tensors)
-        expected = {
-            **{f"block.{i}": block for i, block in enumerate(blocks)},
-            **{f"last.{i}": block for i, block in enumerate(blocks) if last},
-            **{f"optimiser.{name}": value.numpy(force=True) for name, value in ensemble.optimiser.state().items()},
-            **{
-                f"member.{e}.{name}": part
-                for e, stored in enumerate(members)
-                for name, part in (ensemble.snapshot(e) if stored["status"] != "running" else {}).items()
-            },
-            "history": ensemble.tracker.history.numpy(force=True),
-            "past_norms": ensemble.tracker.past_norms,
-            "first_loss": np.empty(len(members), tensors["first_loss"].dtype),
-        }
+        members, state = parse_json(note["members"], "members"), state_of(ensemble)
+        ended = {e: ensemble.snapshot(e) for e, stored in enumerate(members) if stored["status"] != "running"}
+        expected = {name: value.numpy(force=True) for name, value in state.items()}
+        expected |= {f"member.{e}.{name}": part for e, parts in ended.items() for name, part in parts.items()}
         check_tensors(tensors, expected, path, ANEW)
+        for name, value in state.items():
+            value.copy_(torch.from_numpy(tensors[name]))
         ensemble.step = int(note["step"])
-        for i, block in enumerate(ensemble.weights.blocks):
-            block.copy_(torch.from_numpy(tensors[f"block.{i}"]))
-        ensemble.last = [torch.from_numpy(last[str(i)]).to(ensemble.device) for i in range(len(last))] or None
-        ensemble.optimiser.load({name: torch.from_numpy(value) for name, value in optimiser.items()})
-        ensemble.tracker.history.copy_(torch.from_numpy(tensors["history"]))
-        ensemble.tracker.past_norms, ensemble.first_loss = tensors["past_norms"], tensors["first_loss"]
         for e, (member, stored) in enumerate(zip(ensemble.members, members, strict=True)):
             member.dev = {int(step): float(loss) for step, loss in stored["dev"]}
             member.status, member.end = stored["status"], stored["end"]
-            member.weights = with_prefix(f"member.{e}.", tensors)
+            member.weights = {name: tensors[f"member.{e}.{name}"] for name in ended.get(e, ())}
         return [stored["metrics"] for stored in members]

@@ -14,14 +14,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, folders, load_settings, open_folder
+from topicscope.ground import folders, load_settings, open_folder, refuse
 from topicscope.measure import (
     FEWEST,
     TIMELINE,
     Effect,
     Interval,
     PairSums,
-    Scores,
     Timeline,
     attention_pair_sums,
     direct_scores,
@@ -31,8 +30,8 @@ from topicscope.measure import (
 )
 from topicscope.model import Reading
 from topicscope.theory import shown_evidence
-from topicscope.training.config import RunConfig
-from topicscope.training.data import LONGEST, UNEQUAL_DOCUMENTS, RunData
+from topicscope.training.config import UNEQUAL_DOCUMENTS, RunConfig
+from topicscope.training.data import LONGEST, RunData
 from topicscope.training.result import TRAIN, Weights, stored_snapshots
 from topicscope.world import Documents, MaskedDocuments, word_counts
 
@@ -40,7 +39,6 @@ DOCUMENTS = 1000  # dev documents, at most, whose attention is averaged and whos
 
 
 def is_sandbox(folder: str | os.PathLike[str]) -> bool:
-    """Whether a folder holds a run of `topicscope train`."""
     about = folders.read_about(folder)
     return about is not None and about.kind == TRAIN.name
 
@@ -81,8 +79,10 @@ def sandbox_timeline(
     with open_folder(out, TIMELINE, settings, force=True) if out is not None else nullcontext() as opened:
         topics = "true topics" if config.topic_model.disjoint else "words' main topics, of several"
         data = RunData(config)
-        ceilings = ceiling_notes(config, snapshots, bootstrap, seed, data)
-        notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics", *ceilings]
+        notes = [f"{folder}, against its {topics}; 95%: bootstrap over topics"]
+        for step in dict.fromkeys((min(snapshots), max(snapshots))):
+            ceiling = topic_ceiling(config, snapshots[step], resamples=bootstrap, seed=seed, data=data)
+            notes += [] if ceiling is None else [f"step {step:,}: {ceiling.sentence}"]
         timeline = Timeline.of(sandbox_effects(config, snapshots, bootstrap, seed, data), notes)
         if opened is not None:
             opened.begin()  # an older timeline stays whole until here
@@ -97,19 +97,7 @@ def snapshot_timeline(
     seed: int = 0,
     notes: Sequence[str] = (),
 ) -> Timeline:
-    """The timeline of weights that are given by step."""
     return Timeline.of(sandbox_effects(config, snapshots, resamples, seed), notes)
-
-
-def ceiling_notes(
-    config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]], resamples: int, seed: int, data: RunData
-) -> list[str]:
-    """How much of the topic mixtures the first and the last snapshot hold, of what they could hold."""
-    steps = dict.fromkeys((min(snapshots), max(snapshots)))
-    ceilings = {
-        step: topic_ceiling(config, snapshots[step], resamples=resamples, seed=seed, data=data) for step in steps
-    }
-    return [f"step {step:,}: {ceiling.sentence}" for step, ceiling in ceilings.items() if ceiling is not None]
 
 
 def sandbox_effects(
@@ -130,13 +118,11 @@ def sandbox_effects(
     for step, reading in readings.items():
         for name, sums in reading_sums(reading, topic, counts).items():
             effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
-    if not effects:
-        raise InputError("this run trains neither embedding, value matrix nor attention: there is nothing to follow")
+    refuse((not effects, "this run trains neither embedding, value matrix nor attention: there is nothing to follow"))
     return effects
 
 
 def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, "D V"] | None) -> dict[str, PairSums]:
-    """Sums over pairs of words of one snapshot, by measure."""
     sums: dict[str, PairSums] = {}
     once = np.ones((len(topic), len(topic)))
     if reading.embedding is not None:
@@ -155,16 +141,18 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     """The weights that a run kept on its way."""
     about = folders.about_of(folder, TRAIN)
-    if about.runs is not None:
-        raise InputError(f"{folder} holds several runs; give one of them, such as {folder / 'run-000'}")
+    one = folder / "run-000"
+    refuse((about.runs is not None, f"{folder} holds several runs; give one of them, such as {one}"))
     folders.check_digest(folder, about, folders.CONFIG)
     config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
     snapshots = stored_snapshots(folder, "train again with --force")
+    done = about.status == "done"
     missing = sorted(set(config.snapshot_steps) - set(snapshots))
-    if not config.snapshot_steps or (not snapshots and about.status != "done"):
-        raise InputError(f"{folder} has no snapshots; train with --snapshots log")
-    if about.status == "done" and missing:
-        raise InputError(f"{folder} lacks the snapshot of step {missing[0]}; train again with --force")
+    nothing = not config.snapshot_steps or (not snapshots and not done)
+    refuse(
+        (nothing, f"{folder} has no snapshots; train with --snapshots log"),
+        (done and missing, f"{folder} lacks the snapshot of step {min(missing, default=0)}; train again with --force"),
+    )
     return config, snapshots
 
 
@@ -218,23 +206,16 @@ def topic_ceiling(
     shares = dev.documents.proportions
     if shares is None or len(dev) < FEWEST or dev.documents.lengths.max() > LONGEST:
         return None
-    hide_masked = config.model.layout.hide_masked
-    counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hide_masked)
+    hidden = config.model.layout.hide_masked
+    counts, a, e = shown_evidence(config.topic_model, config.masking, dev, hide_masked=hidden)
     words = counts / np.maximum(counts.sum(1, keepdims=True, dtype=float), 1)
     posterior = config.documents.posterior(config.topic_model, counts[:, 1:], a, e)
-    if posterior.halves is not None:  # an estimate is no ceiling
-        return None
     parts = {**config.model.frozen(config.topic_model, config.masking), **weights}
     outputs = config.model.mean_outputs(parts, counts)
-    if outputs is None:
+    if outputs is None or posterior.halves is not None:  # an estimate is no ceiling
         return None
 
-    def scored(scores: Scores) -> Predicted:
-        return Predicted(scores.r2, scores.interval(resamples, seed))
-
-    return TopicCeiling(
-        scored(ridge_scores(outputs, shares, seed=seed)[0]),
-        scored(ridge_scores(words, shares, seed=seed)[0]),
-        scored(direct_scores(posterior.mean, shares, seed=seed)),
-        len(dev),
-    )
+    linear = [ridge_scores(features, shares, seed=seed)[0] for features in (outputs, words)]
+    scored = [*linear, direct_scores(posterior.mean, shares, seed=seed)]
+    model, bag_of_words, best = (Predicted(one.r2, one.interval(resamples, seed)) for one in scored)
+    return TopicCeiling(model, bag_of_words, best, len(dev))

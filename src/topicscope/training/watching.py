@@ -13,17 +13,15 @@ import os
 import re
 from collections import deque
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import METRICS, InputError, folders, load_settings, read_about, read_tensors
+from topicscope.ground import METRICS, InputError, folders, load_settings, read_about, read_tensors, refuse
 from topicscope.measure import extremes
 from topicscope.training.config import RunConfig
-from topicscope.training.result import ADVICE, PAUSE, SNAPSHOTS, STOP, WEIGHTS, Run, Weights, read_snapshot
+from topicscope.training.result import ADVICE, PAUSE, STOP, WEIGHTS, Run, Weights, read_snapshot, snapshot_paths
 
-AT_ONCE = 4_000_000  # bytes that are read together
 RECENT = 100  # steps whose mean is the loss of a run that goes on
 
 
@@ -52,10 +50,9 @@ class WatchedRun:
                     before = -1
                 stream.seek(self.read)
                 rest = b""
-                while block := stream.read(AT_ONCE):
+                while block := stream.read(4_000_000):
                     *lines, rest = (rest + block).split(b"\n")
-                    if lines:
-                        self.add(lines)
+                    self.add(lines)
         except FileNotFoundError:
             return False
         return self.read != before
@@ -82,26 +79,23 @@ class WatchedRun:
         return max(0, self.rows - 1)
 
     def snapshot_steps(self) -> list[int]:
-        """The steps whose weights are kept so far."""
-        names = (path.stem.removeprefix("step-") for path in (self.folder / SNAPSHOTS).glob("step-*.safetensors"))
-        return sorted(int(name) for name in names if name.isdigit())
+        return list(snapshot_paths(self.folder))
 
     def run(self, step: int | None = None) -> Run:
         """The run up to now, with the weights of a snapshot: of this step, or the last one."""
-        kept = self.snapshot_steps()
-        if step is not None and step not in kept:
-            raise InputError(f"no weights are kept of step {step}; there are those of {kept[:1]} to {kept[-1:]}")
-        about = read_about(self.folder)
+        paths, about = snapshot_paths(self.folder), read_about(self.folder)
+        ends = f"there are those of {list(paths)[:1]} to {list(paths)[-1:]}"
+        refuse((step is not None and step not in paths, f"no weights are kept of step {step}; {ends}"))
         status = "running" if about is None else str(about.status)
         weights: Weights = {}
-        shown = step if step is not None else kept[-1] if kept else None
+        shown = step if step is not None else next(reversed(paths), None)
         if step is None and (self.folder / WEIGHTS).exists():
             weights, shown = read_tensors(self.folder / WEIGHTS, ADVICE)[0], None
         elif shown is not None:
-            weights = read_snapshot(self.folder, shown)
+            weights = read_snapshot(paths[shown])
         finite = [loss for loss in self.recent if math.isfinite(loss)]
-        results: dict[str, Any] = {"status": status, "steps": self.steps, "seed": self.config.seed}
-        results["loss"] = sum(finite) / len(finite) if finite else None
+        loss = sum(finite) / len(finite) if finite else None
+        results = {"status": status, "steps": self.steps, "seed": self.config.seed, "loss": loss}
         if status not in folders.UNFINISHED:
             results = folders.read_results(self.folder)
         return Run(self.config, status, results, self.columns, weights, None, beside={}, shown_step=shown)
@@ -144,17 +138,11 @@ class HeldRows:
         while len(lines) >= self.group:
             room = self.most - len(self)
             taken = room if self.group == 1 else min(room // 2, len(lines) // self.group) * self.group
-            self.append(parsed(lines[:taken] if self.group == 1 else chosen(lines[:taken], self.group)))
+            self.held = joined(self.held, lines[:taken] if self.group == 1 else chosen(lines[:taken], self.group))
             lines = lines[taken:]
             if len(self) >= self.most:
                 self.halve()
         self.waiting = lines
-
-    def append(self, rows: list[dict[str, float]]) -> None:
-        before = len(self)
-        for name in dict.fromkeys([*self.held, *(name for row in rows for name in row), "dev_loss"]):
-            new = np.array([row.get(name, np.nan) for row in rows], dtype=float)
-            self.held[name] = np.concatenate([self.held.get(name, np.full(before, np.nan)), new])
 
     def halve(self) -> None:
         losses = self.held.get("loss", np.full(len(self), np.nan))
@@ -165,15 +153,7 @@ class HeldRows:
     @property
     def columns(self) -> Columns:
         """What is held, and the newest row."""
-        if not self.waiting:
-            return dict(self.held)
-        newest = HeldRows()
-        newest.append(parsed(self.waiting[-1:]))
-        names, nothing = dict.fromkeys([*self.held, *newest.held]), np.array([np.nan])
-        return {
-            name: np.append(self.held.get(name, np.full(len(self), np.nan)), newest.held.get(name, nothing))
-            for name in names
-        }
+        return joined(self.held, self.waiting[-1:]) if self.waiting else self.held
 
 
 def losses_of(lines: list[bytes]) -> Float[np.ndarray, " S"]:
@@ -182,11 +162,14 @@ def losses_of(lines: list[bytes]) -> Float[np.ndarray, " S"]:
 
 
 def chosen(lines: list[bytes], group: int) -> list[bytes]:
-    """Two lines of each group."""
     marked = np.array([b'"dev_loss"' in line for line in lines], dtype=bool)
     return [lines[place] for place in extremes(losses_of(lines), group, marked)]
 
 
-def parsed(lines: list[bytes]) -> list[dict[str, float]]:
+def joined(columns: Columns, lines: list[bytes]) -> Columns:
+    """Columns with more rows; NaN where a row lacks a number."""
     rows: list[dict[str, float]] = json.loads(b"[" + b",".join(lines) + b"]")
-    return rows
+    before = np.full(len(next(iter(columns.values()), ())), np.nan)
+    names = dict.fromkeys([*columns, *(name for row in rows for name in row), "dev_loss"])
+    added = {name: np.array([row.get(name, np.nan) for row in rows], dtype=float) for name in names}
+    return {name: np.concatenate([columns.get(name, before), new]) for name, new in added.items()}
