@@ -92,28 +92,9 @@ PLAIN: dict[str, Change] = {
 NODES = ("deleted", "directory", "full directory", "fifo", "endless", "loop", "sparse")
 
 LEAVES: tuple[Any, ...] = (
-    *(
-        None,
-        True,
-        False,
-        -1,
-        0,
-        1,
-        10**30,
-        1e308,
-        -1e308,
-        float("nan"),
-        float("inf"),
-        "",
-        "text",
-        "[/]",
-        [],
-        {},
-        [1],
-        {"a": 1},
-    ),
-    *([[[[[[1]]]]]], "9" * 5000, 0.5, 10**6, "nan", "\ud800"),
-)
+    None, True, False, -1, 0, 1, 10**30, 1e308, -1e308, float("nan"), float("inf"), "", "text", "[/]", [], {}, [1],
+    {"a": 1}, [[[[[[1]]]]]], "9" * 5000, 0.5, 10**6, "nan", "\ud800",
+)  # fmt: skip
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:

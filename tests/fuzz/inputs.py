@@ -76,12 +76,9 @@ WRONG_INTEGERS = ("many", "1.5", "", "1e3", "0x10", "[1]", "null", "nan", "-1", 
 WRONG_FLOATS = ("many", "", "nan", "inf", "-inf", "-1", "-1e-300", "1,5", "[0.1]", "null")
 ODD_FLOATS = ("0", "1e-300", "1e308", "1e400", "5e-324", "1", "0.999999999999")
 ODD_WORDS = (
-    *("", " ", "sideways", "[bold]x", "run[/]", "é", "\u202e", "x" * 300, "a\nb", "null", "[]", "{", "1e308", "nan"),
-    *(
-        *("-1", "0", "None", "*", "../..", "~", "hf:nobody/nothing", "hf:", "[0,1", "{a: 1", "[[1]]", "[1e30]", "%s"),
-        "{0}",
-    ),
-)
+    "", " ", "sideways", "[bold]x", "run[/]", "é", "\u202e", "x" * 300, "a\nb", "null", "[]", "{", "1e308", "nan",
+    "-1", "0", "None", "*", "../..", "~", "hf:nobody/nothing", "hf:", "[0,1", "{a: 1", "[[1]]", "[1e30]", "%s", "{0}",
+)  # fmt: skip
 CHOICES = (
     *("prior", "embedding", "value", "loss", "optimizer", "schedule", "device", "backend", "split_text", "engine"),
     *("topics_per_word", "train_tokenizer", "architecture", "scale", "convention", "value_matrix", "weighting"),

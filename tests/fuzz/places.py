@@ -21,35 +21,22 @@ MARKUP = ("run[/]", "[bold]x", "[link=x]y[/link]", "a b", "é☃", "%s", "{0}", 
 
 def odd_path(rng: Random, ending: str) -> tuple[str, tuple[Any, ...]]:
     """A path that no command can read from, and what has to be made for it."""
-    kind = rng.randrange(14)
-    if kind == 0:
-        return f"nowhere{ending}", ()
-    if kind == 1:
-        return f"nowhere/deep/inside{ending}", ()
-    if kind == 2:
-        return "/dev/zero", ()
-    if kind == 3:
-        return f"zero{ending}", (Node(f"zero{ending}", "link", "/dev/zero"),)
-    if kind == 4:
-        return f"/dev/null/x{ending}", ()
-    if kind == 5:
-        return f"pipe{ending}", (Node(f"pipe{ending}", "fifo"),)
-    if kind == 6:
-        return f"folder{ending}", (Node(f"folder{ending}", "folder"),)
-    if kind == 7:
-        return LONG + ending, ()
-    if kind == 8:
-        return BYTES + ending, ()
-    if kind == 9:
-        return f"loop{ending}", (Node(f"loop{ending}", "link", f"loop{ending}"),)
-    if kind == 10:
-        return f"gone{ending}", (Node(f"gone{ending}", "link", "nowhere"),)
-    if kind == 11:
-        return f"null{ending}", (Node(f"null{ending}", "link", "/dev/null"),)
-    if kind == 12:
-        name = rng.choice(MARKUP[:8]) + ending
-        return name, ()
+    kind = rng.randrange(len(UNREADABLE) + 2)
+    if kind < len(UNREADABLE):
+        path, *node = UNREADABLE[kind]
+        named = path if path.startswith("/dev/zero") else path + ending
+        return named, (Node(named, node[0], *(one.format(named) for one in node[1:])),) if node else ()
+    if kind == len(UNREADABLE):
+        return rng.choice(MARKUP[:8]) + ending, ()
     return rng.choice(("", " ", "/", ".", "..", "~", "/proc/self/mem", "/root", "*", "[", "**/*", "\\")), ()
+
+
+UNREADABLE: tuple[tuple[Any, ...], ...] = (
+    ("nowhere",), ("nowhere/deep/inside",), ("/dev/zero",), ("zero", "link", "/dev/zero"), ("/dev/null/x",),
+    ("pipe", "fifo"), ("folder", "folder"), (LONG,), (BYTES,), ("loop", "link", "{}"), ("gone", "link", "nowhere"),
+    ("null", "link", "/dev/null"),
+)  # fmt: skip
+"""A path, and what is made there: a kind of node, and where a link leads ({}: to itself)."""
 
 
 INPUTS: dict[str, tuple[Base, str]] = {
@@ -161,10 +148,9 @@ def by_odd_name(rng: Random, id_: str) -> Case:
 
 
 NAMED: tuple[tuple[str, ...], ...] = (
-    ("show", "NAME"),
-    ("report", "NAME"),
+    ("show", "NAME"), ("report", "NAME"),
     ("theory", "theorem2", "--matrix", "NAME", "--topics", "2", "--words-per-topic", "2"),
-)
+)  # fmt: skip
 
 
 def lenient(name: str) -> Expect:

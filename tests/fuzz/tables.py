@@ -14,57 +14,20 @@ from tests.fuzz.inputs import Base
 from tests.fuzz.texts import RAW
 
 GIVEN_JSON = (
-    *(
-        *("", "null", "[]", "{}"),
-        '"x"',
-        "5",
-        "[1]",
-        '{"a": []}',
-        '{"a": [1]}',
-        '{"a": null}',
-        '{"a": {"b": 1}}',
-        '{"a": ["bread", 1]}',
-    ),
-    *(
-        '{"bread": 1, "boat": 1}',
-        '{"bread": true, "boat": 2}',
-        '{"\\ud800": "x", "bread": "\\ud800"}',
-        "[" * 3000,
-        '{"a": NaN}',
-    ),
-    *(
-        '{"kitchen": ["bread", "butter"], "sea": ["boat", "beach"]}',
-        '{"[bold]": ["bread", "butter"], "[/]": ["boat", "beach"]}',
-    ),
-    *(
-        '{"": ["bread", "butter"], " ": ["boat"]}',
-        "{" * 3000,
-        '{"a": ["bread"], "a": ["boat"]}',
-        '{"bread": 1e999, "boat": 1}',
-    ),
-)
+    "", "null", "[]", "{}", '"x"', "5", "[1]", '{"a": []}', '{"a": [1]}', '{"a": null}', '{"a": {"b": 1}}',
+    '{"a": ["bread", 1]}', '{"bread": 1, "boat": 1}', '{"bread": true, "boat": 2}',
+    '{"\\ud800": "x", "bread": "\\ud800"}', "[" * 3000, '{"a": NaN}',
+    '{"kitchen": ["bread", "butter"], "sea": ["boat", "beach"]}',
+    '{"[bold]": ["bread", "butter"], "[/]": ["boat", "beach"]}', '{"": ["bread", "butter"], " ": ["boat"]}',
+    "{" * 3000, '{"a": ["bread"], "a": ["boat"]}', '{"bread": 1e999, "boat": 1}',
+)  # fmt: skip
 GIVEN_CSV = (
-    *(
-        *("", "word,topic\n", "word,topic\nbread\n", "word\nbread\n", "topic,word\n1,bread\n1,butter\n2,boat\n"),
-        "word,topic\n,\n",
-    ),
-    *(
-        "word,topic\nbread,1\nbread,2\nbutter,1\nboat,2\n",
-        "word;topic\nbread;1\n",
-        'word,topic\n"bread,1\n',
-        "word,topic\nzzz,1\n",
-    ),
-    *(
-        "\ufeffword,topic\nbread,1\nbutter,1\nboat,2\n",
-        "word,topic\nbread,[/]\nbutter,[/]\nboat,[bold]\n",
-        "word,topic\n" + "a," * 999,
-    ),
-    *(
-        "word,topic\0\nbread,1\n",
-        "word,topic\nbread,1,2,3\nbutter,1\nboat,2\n",
-        "word,topic\n" + "x" * 200_000 + ",1\n",
-    ),
-)
+    "", "word,topic\n", "word,topic\nbread\n", "word\nbread\n", "topic,word\n1,bread\n1,butter\n2,boat\n",
+    "word,topic\n,\n", "word,topic\nbread,1\nbread,2\nbutter,1\nboat,2\n", "word;topic\nbread;1\n",
+    'word,topic\n"bread,1\n', "word,topic\nzzz,1\n", "\ufeffword,topic\nbread,1\nbutter,1\nboat,2\n",
+    "word,topic\nbread,[/]\nbutter,[/]\nboat,[bold]\n", "word,topic\n" + "a," * 999, "word,topic\0\nbread,1\n",
+    "word,topic\nbread,1,2,3\nbutter,1\nboat,2\n", "word,topic\n" + "x" * 200_000 + ",1\n",
+)  # fmt: skip
 
 
 def by_topics(rng: Random, id_: str) -> Case:
@@ -119,20 +82,10 @@ def by_matrix(rng: Random, id_: str) -> Case:
 
 
 ODD_DOCUMENTS = (
-    *(
-        *("", "\n", "0 1 2 3\n", "0 1\n\n2 3\n", "a b\n", "4\n", "-1\n", "1.5\n"),
-        "9" * 400 + "\n",
-        "٣\n",
-        "0,1,2\n",
-        "0 1 2 " * 5000 + "\n",
-    ),
-    *(
-        "0\n" * 1000,
-        *("\0", "0 1 2\r1 2\r", "0\t1\n", "\ufeff0 1\n"),
-        "0 " * 100_000,
-        *("1e3\n", "0x1\n", "²\n", "0\x0c1\n", "nan\n"),
-    ),
-)
+    "", "\n", "0 1 2 3\n", "0 1\n\n2 3\n", "a b\n", "4\n", "-1\n", "1.5\n", "9" * 400 + "\n", "٣\n", "0,1,2\n",
+    "0 1 2 " * 5000 + "\n", "0\n" * 1000, "\0", "0 1 2\r1 2\r", "0\t1\n", "\ufeff0 1\n", "0 " * 100_000, "1e3\n",
+    "0x1\n", "²\n", "0\x0c1\n", "nan\n",
+)  # fmt: skip
 
 
 def by_documents(rng: Random, id_: str) -> Case:

@@ -91,22 +91,18 @@ def test_the_slice_has_every_damage() -> None:
 
 
 PLANTED: tuple[tuple[Callable[[], None], Expect, Verdict], ...] = (
-    (planted.raises, Expect.EITHER, Verdict.TRACEBACK),
-    (planted.last_resort, Expect.EITHER, Verdict.TRACEBACK),
-    (planted.takes_too_much, Expect.EITHER, Verdict.TRACEBACK),
-    (planted.refuses, Expect.REFUSED, Verdict.OK),
-    (planted.refuses, Expect.EITHER, Verdict.OK),
-    (planted.refuses, Expect.WORKS, Verdict.WRONG_CODE),
+    (planted.raises, Expect.EITHER, Verdict.TRACEBACK), (planted.last_resort, Expect.EITHER, Verdict.TRACEBACK),
+    (planted.takes_too_much, Expect.EITHER, Verdict.TRACEBACK), (planted.refuses, Expect.REFUSED, Verdict.OK),
+    (planted.refuses, Expect.EITHER, Verdict.OK), (planted.refuses, Expect.WORKS, Verdict.WRONG_CODE),
     (planted.reports_progress, Expect.REFUSED, Verdict.OK),
     (planted.refuses_at_length, Expect.REFUSED, Verdict.WRONG_CODE),
     (planted.refuses_in_silence, Expect.REFUSED, Verdict.WRONG_CODE),
     (planted.fails_in_silence, Expect.EITHER, Verdict.WRONG_CODE),
-    (planted.unknown_code, Expect.EITHER, Verdict.WRONG_CODE),
-    (planted.works, Expect.WORKS, Verdict.OK),
+    (planted.unknown_code, Expect.EITHER, Verdict.WRONG_CODE), (planted.works, Expect.WORKS, Verdict.OK),
     (planted.works, Expect.REFUSED, Verdict.WRONG_CODE),
     (planted.leaves_a_folder, Expect.REFUSED, Verdict.LEFT_BEHIND),
     (planted.leaves_a_temporary_file, Expect.WORKS, Verdict.LEFT_BEHIND),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("plant", "expect", "verdict"), PLANTED)

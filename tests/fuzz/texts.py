@@ -21,99 +21,28 @@ LINE = json.dumps({"text": GOOD[0]})
 PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 ODD_LINES = (
-    *(
-        '{"text": "\\ud800 lone \\udfff"}',
-        '{"text": null}',
-        '{"text": 5}',
-        '{"text": []}',
-        '{"other": "x"}',
-        "5",
-        "null",
-        "[]",
-    ),
-    *(
-        '"text"',
-        *("{", "{}", "", " "),
-        '{"text": ""}',
-        '{"text": "\\u0000"}',
-        '{"text": NaN}',
-        '{"text": "x", "text": "y"}',
-    ),
-    *(
-        "[" * 3000 + "]" * 3000,
-        '{"text": ' + "[" * 3000,
-        '{"text": ' + "9" * 5000 + "}",
-        '{"text": {"text": "x"}}',
-        "\ufeff" + LINE,
-    ),
-    *(
-        '{"text": "' + "bread " * 50_000 + '"}',
-        '{"text": "' + "x" * 200_000 + '"}',
-        "'single'",
-        '{"text": "a"} trailing',
-    ),
-)
+    '{"text": "\\ud800 lone \\udfff"}', '{"text": null}', '{"text": 5}', '{"text": []}', '{"other": "x"}', "5",
+    "null", "[]", '"text"', "{", "{}", "", " ", '{"text": ""}', '{"text": "\\u0000"}', '{"text": NaN}',
+    '{"text": "x", "text": "y"}', "[" * 3000 + "]" * 3000, '{"text": ' + "[" * 3000, '{"text": ' + "9" * 5000 + "}",
+    '{"text": {"text": "x"}}', "\ufeff" + LINE, '{"text": "' + "bread " * 50_000 + '"}',
+    '{"text": "' + "x" * 200_000 + '"}', "'single'", '{"text": "a"} trailing',
+)  # fmt: skip
 ODD_TEXTS = (
-    *(
-        "",
-        "\n",
-        " \n \n",
-        "\0" * 1000,
-        "x",
-        "x" * 300_000,
-        "bread " * 60_000,
-        "\ufeff" + GOOD[0],
-        "\r\n".join(GOOD),
-        "\r".join(GOOD),
-    ),
-    *(
-        "\u2028".join(GOOD),
-        "\x0c".join(GOOD),
-        " = Heading = \n" * 50,
-        " = a = \n bread boat\n" * 20,
-        "\n\n".join(GOOD),
-        "☃" * 1000,
-    ),
-    *(
-        "the and of " * 100,
-        "bread\n" * 50,
-        "日本語 " * 100,
-        "🙂" * 500,
-        "\u0301" * 1000,
-        "[MASK] [CLS] [SEP] " * 50,
-        "1 2 3 " * 100,
-    ),
-)
+    "", "\n", " \n \n", "\0" * 1000, "x", "x" * 300_000, "bread " * 60_000, "\ufeff" + GOOD[0], "\r\n".join(GOOD),
+    "\r".join(GOOD), "\u2028".join(GOOD), "\x0c".join(GOOD), " = Heading = \n" * 50, " = a = \n bread boat\n" * 20,
+    "\n\n".join(GOOD), "☃" * 1000, "the and of " * 100, "bread\n" * 50, "日本語 " * 100, "🙂" * 500, "\u0301" * 1000,
+    "[MASK] [CLS] [SEP] " * 50, "1 2 3 " * 100,
+)  # fmt: skip
 ODD_TABLES = (
-    *(
-        *("", "text\n", "text", "id,text\n", "id\n1\n"),
-        '"text\n',
-        'text\n"open\n' + "x\n" * 50,
-        "text,text\na,b\n",
-        ",,,\n,,,\n",
-    ),
-    *(
-        "text\n" + "\n".join(GOOD),
-        "text\n" + "a,b,c\n" * 10,
-        "text\0\nx\n",
-        "\ufefftext\n" + "\n".join(GOOD),
-        "text;id\nx;1\n",
-    ),
-    *(
-        "text\n" + "x" * 300_000 + "\n",
-        'text\n"' + "bread\n" * 1000 + '"\n',
-        "TEXT\nx\n",
-        " text\nx\n",
-        "text\r" + "\r".join(GOOD),
-    ),
-)
+    "", "text\n", "text", "id,text\n", "id\n1\n", '"text\n', 'text\n"open\n' + "x\n" * 50, "text,text\na,b\n",
+    ",,,\n,,,\n", "text\n" + "\n".join(GOOD), "text\n" + "a,b,c\n" * 10, "text\0\nx\n",
+    "\ufefftext\n" + "\n".join(GOOD), "text;id\nx;1\n", "text\n" + "x" * 300_000 + "\n",
+    'text\n"' + "bread\n" * 1000 + '"\n', "TEXT\nx\n", " text\nx\n", "text\r" + "\r".join(GOOD),
+)  # fmt: skip
 RAW = (
-    b"\xff\xfe" + "bread boat\n".encode("utf-16-le") * 20,
-    b"caf\xe9 bread boat\n" * 20,
-    bytes(range(256)) * 20,
-    b"\x00",
-    b"\x1f\x8b",
-)
+    b"\xff\xfe" + "bread boat\n".encode("utf-16-le") * 20, b"caf\xe9 bread boat\n" * 20, bytes(range(256)) * 20,
+    b"\x00", b"\x1f\x8b",
+)  # fmt: skip
 
 
 def by_corpus(kind: str) -> Maker:
