@@ -12,7 +12,7 @@ import numpy as np
 from topicscope.measure import AttentionMeans
 from topicscope.paper import assumptions, finite_length, landscapes, matrices, theorems, topic_order
 from topicscope.paper.attention_tables import AttentionRow
-from topicscope.paper.matrices import PAIRS, Blocks, Panel, WordMatrix
+from topicscope.paper.matrices import PAIRS, Blocks, Panel
 from topicscope.theory import Landscape, Setting, group_rates
 from topicscope.training import RunConfig
 
@@ -32,10 +32,10 @@ def changed(items: Sequence[Any], number: int, **changes: Any) -> list[Any]:
     return [replace(item, **changes) if i == number else item for i, item in enumerate(items)]
 
 
-def matrix() -> WordMatrix:
+def matrix() -> np.ndarray:
     """Two topics of two words: blocks of 1 in zeros, and [MASK]."""
     topic = np.array([0, 1, 1, 2, 2])
-    return WordMatrix((topic[:, None] == topic) * 1.0, 2, 2)
+    return (topic[:, None] == topic) * 1.0
 
 
 def block_runs(same: float = 0.3, different: float = -0.1, diagonal: float = 0.5) -> list[Blocks]:
@@ -185,23 +185,23 @@ def bad_grids(kind: landscapes.Kind, **places: tuple[float, float]) -> dict[str,
     return made | {f"{name}: one outside the bounds": grids(kind, place=place) for name, place in places.items()}
 
 
-def second(
-    alpha: float = 0.8, beta: float = 70.0, *, others: tuple[float, float] = (0.8, 70.0)
-) -> theorems.TrainedAttention:
+def second(alpha: float = 0.8, beta: float = 70.0, *, others: tuple[float, float] = (0.8, 70.0)) -> theorems.Trained:
     """Three seeds, of which the last has this attention."""
     alphas, betas = [others[0], others[0], alpha], [others[1], others[1], beta]
-    return theorems.TrainedAttention(alphas, betas, [0.9617, 0.9618, 0.9619], matrix(), CONFIG)
+    numbers = {"alpha": alphas, "beta": betas, "loss": [0.9617, 0.9618, 0.9619]}
+    return theorems.Trained(numbers, matrix(), CONFIG)
 
 
-def family(violation: float = 1e-3, excess: float = 5e-5) -> theorems.TrainedEmbedding:
+def family(violation: float = 1e-3, excess: float = 5e-5) -> theorems.Trained:
     best = 1 - 1 / 30
-    return theorems.TrainedEmbedding([1e-8, violation, 1e-9], [best, best + 1e-9, best + excess], matrix(), CONFIG)
+    above = [loss - best for loss in (best, best + 1e-9, best + excess)]
+    return theorems.Trained({"violation_over_c3": [1e-8, violation, 1e-9], "excess_loss": above}, matrix(), CONFIG)
 
 
-def distances(*means: float) -> theorems.Distances:
+def distances(*means: float) -> theorems.Trained:
     lengths = ("100", "1000", "10000", "infinite")
     given = means or (0.5, 0.1, 0.02, 5e-4)
-    return theorems.Distances(
+    return theorems.Trained(
         {length: [mean, 0.9 * mean, 1.1 * mean] for length, mean in zip(lengths, given, strict=True)}, matrix(), CONFIG
     )
 

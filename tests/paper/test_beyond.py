@@ -24,7 +24,7 @@ from topicscope.paper import (
     stage_law,
     topic_order,
 )
-from topicscope.paper.experiment import all_of, first_step, reached
+from topicscope.paper.experiment import first_step, reached, verdict
 from topicscope.paper.stage_law import WORLDS, FirstStage, FlowWorld, Halves, StageFlow, key_law, stage_flow
 from topicscope.paper.topic_order import best_value, contrasts, world_of
 from topicscope.theory import (
@@ -47,9 +47,9 @@ def test_half_way_lies_between_two_times() -> None:
 
 
 def test_one_failure_outweighs_what_is_not_decided() -> None:
-    assert all_of([True, None, False]) == "not reproduced"
-    assert all_of([True, None]) == "undecided"
-    assert all_of([True, True]) == "reproduced"
+    assert verdict(True, None, False) == "not reproduced"
+    assert verdict(True, None) == "undecided"
+    assert verdict(True, True) == "reproduced"
 
 
 def test_forces_between_and_inside_groups() -> None:

@@ -19,10 +19,10 @@ from topicscope.paper.experiment import (
     Experiment,
     Number,
     Outcome,
-    all_of,
     cell,
     first_step,
     train_many,
+    verdict,
     with_intervals,
 )
 from topicscope.paper.stage_law import FlowWorld
@@ -213,7 +213,7 @@ def judge(found: ClockRuns) -> Outcome:
         "/ rate, and epsilon sqrt(d_a) / (rate sigma) for each e-fold",
         measured=f"half-way steps: value is off by {100 * value:.2g}% at most, key by {100 * key:.2g}% where epsilon "
         f"rules it; where epsilon does nothing key is at {cell(min(shares))} to {cell(max(shares))} of its formula",
-        verdict=all_of([check for clock in found.clocks for check in checks(clock)]),
+        verdict=verdict(*(check for clock in found.clocks for check in checks(clock))),
         reason=f"over worlds, epsilons and runs: value within {100 * value:.2g}% of its formula (15% allowed); key "
         f"within {100 * key:.2g}% where epsilon rules it (20% allowed; with ten times epsilon in the formula alone key "
         f"would be off by {100 * control:.2g}% at least); where epsilon does nothing key is at {cell(min(shares))} to "

@@ -15,7 +15,7 @@ import numpy as np
 from topicscope import training
 from topicscope.measure import Estimate, estimate
 from topicscope.pages import Figure, Heat, Points, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, by_category, train_many
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
 from topicscope.paper.matrices import Blocks, blocks_of, contrast, mean_spread
 from topicscope.paper.topic_order import time_of, train_flow
 from topicscope.theory import optimum, relative_distance
@@ -290,7 +290,7 @@ def judge(found: RelaxedRuns) -> Outcome:
         theory="the same-topic mean of W* is above its different-topic mean; W(t) is the value matrix at time t",
         measured=f"{blocks} of {len(shown)} settings show blocks; {sum(h is True for h in holds)} of {len(holds)} "
         f"relaxed worlds are as predicted, the largest relative distance to W(t) is {worlds[worst].distance} ({worst})",
-        verdict=all_of([*(c.above_zero for c in shown), *holds]),
+        verdict=verdict(*(c.above_zero for c in shown), *holds),
         reason=f"the same-topic minus different-topic mean of W_V is above zero (95% over seeds) in {blocks} of "
         f"{len(shown)} settings with trained attention; in {sum(h is True for h in holds)} of {len(holds)} worlds with "
         f"uniform attention it is too, and W_V is within {100 * TOLERANCE:g}% of W(t) and nearer to this W(t) than to "

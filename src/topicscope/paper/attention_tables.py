@@ -138,7 +138,7 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
         paper="mean attention: same topic .0100 to .0116, different topic .0064 to .0071",
         theory=f"Theorem 3 at tau = 3: gamma in ({low:.3g}, {high:.3g}), asymptotically",
         measured=f"mean attention by row: same topic {same}; different topic {different}",
-        verdict=verdict(all(good)),
+        verdict=verdict(*good),
         reason="same-topic attention is above different-topic attention and W_V is block-wise (95% over seeds) "
         f"in {sum(good)} of {len(good)} rows. SGD rows run at {SGD_FACTOR} times the paper's rate: at 100 times the "
         "paper's rate attention would still be uniform after these steps",
@@ -232,7 +232,7 @@ def judge_diagonal(found: list[AttentionRow]) -> Outcome:
         "are diagonal",
         theory="Theorem 5: beta large, alpha a small fraction of beta",
         measured="diagonal runs: " + ", ".join(f"{count} ({label})" for label, count in counts.items()),
-        verdict=verdict(any(label.startswith("cross-entropy") for label in means) and all(orders)),
+        verdict=verdict(any(label.startswith("cross-entropy") for label in means), *orders),
         reason=f"diagonal runs: {', '.join(f'{count} ({label})' for label, count in diagonal.items())}. "
         f"{DIAGONAL_RULE} Of the settings with diagonal runs, {sum(orders)} of {len(orders)} have the order same word "
         "> different topic > same topic in all of these runs",

@@ -16,8 +16,8 @@ from scipy.special import stdtrit
 from topicscope import training
 from topicscope.measure import Estimate, estimate
 from topicscope.pages import Figure, Points, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, by_category, train_many
-from topicscope.paper.matrices import RELATIONS, Blocks, WordMatrix, blocks_of
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
+from topicscope.paper.matrices import RELATIONS, Blocks, blocks_of, heat
 from topicscope.theory import optimum
 from topicscope.world import Fixed, TopicModel
 
@@ -46,7 +46,7 @@ class DiagonalExcess:
 
     excess: dict[str, list[float]]
     mask_column: dict[str, list[float]]
-    value: WordMatrix  # least squares, N = 125
+    value: np.ndarray  # least squares, N = 125
     diagonals: dict[str, list[Blocks]]
     config: training.RunConfig
 
@@ -94,7 +94,7 @@ def measure(context: Context) -> DiagonalExcess:
     return DiagonalExcess(
         excess,
         column,
-        WordMatrix.of(first, shown),
+        shown,
         {name: [blocks_of(run) for run in runs] for name, runs in trained.items()},
         first.config,
     )
@@ -153,7 +153,7 @@ def judge(found: DiagonalExcess) -> Outcome:
         paper="Theorem 2: no diagonal and W_i0 = .0542, for infinite documents",
         theory=f"b = p_c / (k + p_m p_r) = {b:.4f} and W_i0 = {limit.mask_column:g} as N grows",
         measured="b = " + ", ".join(f"{shown[length]} (N = {length})" for length in theory),
-        verdict=all_of([*checks, column, flat]),
+        verdict=verdict(*checks, column, flat),
         reason=f"the interval of b covers that of W* at {sum(c is True for c in checks)} of {len(checks)} lengths"
         + (" (some are too wide to say; more documents would decide)" if None in checks else "")
         + f"; W_i0 is {np.mean(found.mask_column[finite[-1]]):.6f} at N = {finite[-1]}, "
@@ -178,7 +178,7 @@ def judge(found: DiagonalExcess) -> Outcome:
                         "b",
                         [(b, "p_c / (k + p_m p_r)"), (0.0, "Theorem 2")],
                     ),
-                    found.value.heat("least squares, N = 125"),
+                    heat("least squares, N = 125", found.value, found.config),
                     Points(
                         "diagonal minus block, trained with this attention",
                         [re.sub(r" \(.*\)| attention", "", name) for name in found.diagonals],

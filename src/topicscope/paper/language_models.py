@@ -150,7 +150,7 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
             )
             for row, here in zip(trained, effects, strict=True)
         ),
-        verdict=verdict(not weak and falls and silent),
+        verdict=verdict(not weak, falls, silent),
         reason=(f"no effect: {', '.join(weak)}" if weak else f"every effect {beyond}")
         + ("" if found.known else course)
         + f"; with random weights attention shows {'none' if silent else 'an effect'}"
@@ -181,7 +181,7 @@ TABLE1 = Experiment(
     judge=partial(judge_ratios, kind="one", judged=("cosine", "dot", "attention")),
     seconds=40,
     number=ratio_number((1.32, 2.14)),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_RATIOS,
     uses=LANGUAGE,
@@ -218,7 +218,7 @@ def judge_pairs(found: Probed) -> Outcome:
             f"{cell(row.cosine.same_topic)} against {cell(row.cosine.cooccurring)}"
             for row in rows
         ),
-        verdict=verdict(all(nearer)),
+        verdict=verdict(*nearer),
         reason="the mean cosine of same-topic pairs is above that of the pairs that co-occur most (95%) "
         f"in {sum(nearer)} of {len(rows)} rows",
         tables=[pages.cooccurrence_table(rows)],
@@ -247,7 +247,7 @@ TABLE2 = Experiment(
         (0.102, 0.152),
         SMALL_DIFFERS,
     ),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_PAIRS,
     uses=LANGUAGE,
@@ -266,7 +266,7 @@ TABLE5 = Experiment(
     judge=partial(judge_ratios, kind="many", judged=("attention",)),
     seconds=6,
     number=ratio_number((1.19, 1.70)),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_RATIOS,
     uses=LANGUAGE,
@@ -421,7 +421,7 @@ FIGURE3 = Experiment(
         "mean cosine of the embeddings of two words of one group minus that of words of two groups, for words of one "
         "token, mean over models; the paper prints a map and no number",
     ),
-    needs=("models",),
+    takes=("models",),
     group=GROUP,
     paper=PAPER_MAP,
     uses=LANGUAGE,
@@ -518,7 +518,7 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
         measured=f"{share} of the words are in their true topic; same-topic and different-topic means: {both}; "
         f"attention ratio {language.ratio_text(trained.attention)}, "
         f"random model {attention_ratio(fresh.attention):.4f}",
-        verdict=verdict(found.accuracy >= 0.95 and not missing and silent),
+        verdict=verdict(found.accuracy >= 0.95, not missing, silent),
         reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if silent else "; the random model shows an effect"),

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Heat, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
     Growth,
@@ -231,7 +231,7 @@ def judge(found: MaskFlows) -> Outcome:
         measured=f"force is its formula to {error:.1g}; |W_K| is three times its start at time "
         + ", ".join(f"{one.left:.4g}" for one in known)
         + f", value half-way at time {', '.join(f'{one.half:.4g}' for one in known)}",
-        verdict=all_of(checks(found)),
+        verdict=verdict(*checks(found)),
         reason=f"the force on the [MASK] query is its formula to {error:.1g}; the first singular value of the force is "
         f"at least {weaker:.3g} times the second. When |W_K| is three times its start, the first singular direction of "
         f"W_K' W_Q has a cosine of at least {min((one.query for one in known), default=math.nan):.4f} with [MASK] as "

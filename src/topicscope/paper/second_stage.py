@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
 from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, stage_flows
 from topicscope.theory import gradient_flow
 from topicscope.world import Masking
@@ -51,7 +51,7 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
         theory="the force on attention is sigma times the projector on topic contrasts: T - 1 equal singular values",
         measured=f"in {len(small)} flows the T - 1 largest differ by {100 * (1 - alike):.2g}% at most, and the next is "
         f"at most {cell(others)} of the smallest of them",
-        verdict=verdict(alike >= ALIKE and others <= NONE),
+        verdict=verdict(alike >= ALIKE, others <= NONE),
         reason=f"the (T - 1)-th singular value over the largest: {cell(alike)} (at least {ALIKE} asked); the T-th over "
         f"the (T - 1)-th: {cell(others)} (at most {NONE} asked). From larger starts the flow leaves the plateau before "
         "all contrasts are learnt",
@@ -174,7 +174,7 @@ def judge_pairs(pairs: list[Pair]) -> Outcome:
         theory="p_correct = 0: no force on attention, and the first stage ends at the Bayes loss 1 - 1/(v tau)",
         measured=f"key and query reach at most {growth:.4f} times their start (with p_correct = .1 key reaches at "
         f"least {control:.3g} times); the loss ends within {error:.1g} of the Bayes loss",
-        verdict=verdict(growth < STANDS and control > GROWS and error <= EXACT_LOSS),
+        verdict=verdict(growth < STANDS, control > GROWS, error <= EXACT_LOSS),
         reason=f"in {LONGER:g} times the half-time predicted for key with p_correct = .1, key and query reach at most "
         f"{growth:.4f} times their start (below {STANDS} asked); with p_correct = .1 key reaches at least "
         f"{control:.3g} times its start (above {GROWS:g} asked); the last loss is within {error:.1g} of the Bayes loss "
@@ -293,7 +293,7 @@ def judge_escapes(found: Escapes) -> Outcome:
         theory="no force on attention for tau = 1 (sigma = 0); the flow leaves a cubic saddle after a time C / s",
         measured=f"s t at s = {smallest:.3g}: {', '.join(cell(product[-1]) for product in products.values())} (by "
         f"seed); the last halving of s makes t {', '.join(f'{ratio:.3f}' for ratio in last.values())} times as long",
-        verdict=all_of([abs(found.force) <= NO_FORCE, *checks]),
+        verdict=verdict(abs(found.force) <= NO_FORCE, *checks),
         reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {', '.join(f'{ratio:.3f}' for ratio in last.values())} "
         f"by seed (within {100 * CLOSE:g}% of 2 asked; a law in log(1/s) would give about "
         f"{np.log(1 / smallest) / np.log(0.5 / smallest):.2f}); the force on attention at the first plateau, over that "

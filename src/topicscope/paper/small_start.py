@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import NamedWeights, Setting, Trajectory, dynamics, gaussian_start, gradient_flow, word_tables
 from topicscope.world import Masking
@@ -204,7 +204,7 @@ def judge(found: StartFlows) -> Outcome:
         measured=f"s t50 of value at s = {smallest:.3g}: "
         + ", ".join(cell(smallest * found.flows[i][-1].value) for i in seeds)
         + f" (by seed); t50 of key over that of value, from the largest s to the smallest: {ends}",
-        verdict=all_of([check for i in seeds for check in checks(found.flows[i], found.laws)]),
+        verdict=verdict(*(check for flows in found.flows.values() for check in checks(flows, found.laws))),
         reason=f"from the second smallest s to the smallest t50 of value becomes {listed['ratio']} times as long, by "
         "seed (within 5% of 3 asked); a + b ln(1/s) through the two scales before would be off by the factor "
         f"{listed['log']}; t50 of value over C / (f s sqrt(d)) at the smallest s: {listed['off']} (within 20% of 1 "

@@ -261,7 +261,7 @@ def judge_flows(flows: list[StageFlow]) -> Outcome:
         theory="half-time of value: from W(t); of key: (sqrt(d_a) / (2 sigma)) (ln(l* / (4 l0)) + chi)",
         measured=f"half-times of {len(flows)} flows are off by {100 * error:.2g}% at most, norms on the second plateau "
         f"by {100 * plateau:.2g}%",
-        verdict=verdict(error <= CLOSE and plateau <= CLOSE),
+        verdict=verdict(error <= CLOSE, plateau <= CLOSE),
         reason=f"largest error of a half-time {100 * error:.2g}% ({100 * CLOSE:g}% allowed); key is "
         f"{100 * min(late):+.2f}% to {100 * max(late):+.2f}% from its prediction (+: later); the second plateau, for "
         f"initial scales up to {SMALL:g}, is within {100 * plateau:.2g}% of the law. From larger scales the third act "

@@ -90,7 +90,7 @@ def judge(found: Timelines) -> Outcome:
         paper="not asked; the two stages suggest that the embedding comes first",
         theory="from near zero, key and query cannot grow before value and embedding have grown",
         measured=measured,
-        verdict=verdict(all(holds)),
+        verdict=verdict(*holds),
         reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
         figures=shown,
         tables=[

@@ -17,10 +17,10 @@ from topicscope.paper.experiment import (
     Experiment,
     Number,
     Outcome,
-    all_of,
     cell,
     reached,
     train_many,
+    verdict,
     with_intervals,
 )
 from topicscope.theory import (
@@ -182,7 +182,7 @@ def judge_topics(found: TopicTimes) -> Outcome:
         theory="order of E[theta_t^2], times from W(t)",
         measured=f"rank correlation with the predicted order: at least {cell(lowest)}; half-times are off by at most "
         + ", ".join(f"{100 * off:.2g}% ({name})" if ranks[name] else f"- ({name})" for name, off in apart.items()),
-        verdict=all_of(checks),
+        verdict=verdict(*checks),
         reason=f"lowest rank correlation of the measured half-times, over laws of theta and runs: {cell(lowest)} with "
         f"those of W(t), {cell(lowest_square)} with the order of falling E[theta^2]; mean half-times are within "
         f"{100 * CLOSE:g}% of those of W(t) under {sum(off <= CLOSE for off in apart.values())} of {len(apart)} laws. "
@@ -377,7 +377,7 @@ def judge_groups(found: GroupCourses) -> Outcome:
         f"{found.formula[RHO][0]:.4g} between groups and {found.formula[RHO][1]:.4g} inside",
         measured=f"half-times {cell(float(means[0]))} (groups) and {cell(float(means[1]))} (topics in a group); force "
         f"{between:.4g} between groups and {within:.4g} inside",
-        verdict=all_of([order, near, opposite, *opposite_trained, last < NONE, error <= EXACT]),
+        verdict=verdict(order, near, opposite, *opposite_trained, last < NONE, error <= EXACT),
         reason="value learns groups before topics: "
         + ("not half-way at the end of a run, longer runs would decide" if not known else "yes" if order else "no")
         + (f", half-times are {100 * float(np.abs(means / predicted - 1).max()):.2g}% off at most" if known else "")

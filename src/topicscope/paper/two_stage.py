@@ -5,13 +5,14 @@ And how much of them is Adam's epsilon, and what gradient flow does.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import mode
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,14 +27,26 @@ LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
 LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
 
 
+def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[object, ...], list[Row]]:
+    """Rows by their values of these columns; None where a row has no such column."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in names), []).append(row)
+    return groups
+
+
+def by_setting(rows: Iterable[Row]) -> dict[tuple[object, ...], list[Row]]:
+    return grouped(rows, LOSS, EMBEDDING)
+
+
 def both_occur(rows: Sequence[Row], at: str) -> bool:
     """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
-    courses = [{row["phase"] for row in rows if row[at] == value} - {"diverged"} for value in {row[at] for row in rows}]
+    courses = [{row["phase"] for row in here} - {"diverged"} for here in grouped(rows, at).values()]
     return any("two-stage" in phases and len(phases) > 1 for phases in courses)
 
 
 def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    everywhere = [row for rows in maps.values() for row in rows]
+    everywhere = [*itertools.chain(*maps.values())]
     return [
         *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
         large_start(everywhere),
@@ -43,16 +56,9 @@ def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flo
     ]
 
 
-def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
-    return groups
-
-
-def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+def panel_sentence(optimiser: str, loss: object, embedding: object, rows: Sequence[Row]) -> str:
+    counts = Counter(row["phase"] for row in rows)
+    listed = ", ".join(f"{counts[name]} {name}" for name in PHASES if counts[name])
     two = [row for row in rows if row["phase"] == "two-stage"]
     where = ""
     if two:
@@ -64,8 +70,7 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
 
 
 def span(values: Sequence[float]) -> str:
-    low, high = min(values), max(values)
-    return tick(low) if low == high else f"{tick(low)} to {tick(high)}"
+    return " to ".join(dict.fromkeys(map(tick, (min(values), max(values)))))
 
 
 def large_start(rows: Sequence[Row]) -> str:
@@ -92,43 +97,47 @@ def mean_separation(rows: Iterable[Row]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+def epsilon_sentence(loss: object, embedding: object, rows: Sequence[Row]) -> str:
     """Is the separation there without epsilon, and what does epsilon do to it?"""
-    epsilons = sorted({row[EPS] for row in rows})
-    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in epsilons}
-    least = at[epsilons[0]]
+    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in values_of(rows, EPS)}
+    smallest, least = next(iter(at.items()))
     without = "two stages" if least is not None and least >= TWO_STAGE_FROM else "no two stages"
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
-    ends = [eps for eps in epsilons if at[eps] is None]
+    ends = [eps for eps, value in at.items() if value is None]
     return (
         f"Adam's epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (mean separation "
-        f"{cell(least)} at {epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
+        f"{cell(least)} at {smallest:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
         f"largest {cell(largest[0])} at {largest[1]:g})"
         + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
     )
 
 
-def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
+def flow_sentence(loss: object, embedding: object, rows: Sequence[Row]) -> str:
     """The same time at two rates: agreement means gradient flow."""
     parts = []
-    for scale in sorted({row[SCALE] for row in rows}):
+    for scale in values_of(rows, SCALE):
         pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
         courses = [f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})" for row in pair]
         parts.append(f"from initial scale {scale:g} {' and '.join(courses)}")
     return f"SGD over the same time at two rates, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
 
+def values_of(rows: Iterable[Row], name: str) -> list[float]:
+    return sorted({row[name] for row in rows})
+
+
 def epsilon_table(rows: Sequence[Row]) -> TableData:
-    epsilons, scales = sorted({row[EPS] for row in rows}), sorted({row[SCALE] for row in rows})
-    lines = []
-    for (loss, embedding), here in by_setting(rows).items():
-        for scale in scales:
-            at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
-            lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
+    epsilons, scales = values_of(rows, EPS), values_of(rows, SCALE)
+    at = grouped(rows, LOSS, EMBEDDING, SCALE, EPS)
     return TableData(
         "Mean stage separation along Adam's epsilon, one column each (-: no second stage)",
         ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
-        lines,
+        [
+            [*map(str, setting), f"{scale:g}"]
+            + [cell(mean_separation(at.get((*setting, scale, eps), []))) for eps in epsilons]
+            for setting in by_setting(rows)
+            for scale in scales
+        ],
     )
 
 
@@ -137,9 +146,9 @@ def flow_table(rows: Sequence[Row]) -> TableData:
     lines = []
     for row in rows:
         halves = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
-        times = [None if half is None else half * row[LR] for half in halves]
         place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
-        lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
+        times = [cell(None if half is None else half * row[LR]) for half in halves]
+        lines.append([*place, row["phase"], cell(row.get("separation")), *times])
     return TableData(
         "SGD over the same time at two rates",
         [
@@ -159,10 +168,9 @@ PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
 
 
 class Cell(NamedTuple):
-    """One place of a map: the phase that most seeds take, the one that most predictions say, and a row of each."""
+    """One place of a map: the phase that most seeds take, the one that most predictions say, and a row of it."""
 
     optimiser: str
-    place: dict[str, Any]
     measured: str
     predicted: str
     row: Row
@@ -177,14 +185,10 @@ class Cell(NamedTuple):
 
 
 def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in PLACE), []).append(row)
     found = []
-    for place, here in groups.items():
+    for here in grouped(rows, *PLACE).values():
         measured, predicted = (mode(row[name] for row in here) for name in ("phase", "predicted_phase"))
-        typical = next(row for row in here if row["phase"] == measured)
-        found.append(Cell(optimiser, dict(zip(PLACE, place, strict=True)), measured, predicted, typical))
+        found.append(Cell(optimiser, measured, predicted, next(row for row in here if row["phase"] == measured)))
     return found
 
 
@@ -220,26 +224,23 @@ def law_sentences(flow: Shares, adam: Shares) -> list[str]:
 
 
 def difference_table(found: Iterable[Cell]) -> TableData:
-    lines = [
-        [
-            one.optimiser,
-            *("-" if one.place[name] is None else tick(one.place[name]) for name in PLACE),
-            one.measured,
-            one.predicted,
-            cell(one.row.get("separation")),
-            cell(one.row.get("predicted_separation")),
-            why(one),
-        ]
-        for one in found
-        if one.covered and not one.right
-    ]
     return TableData(
         "Cells in another phase than predicted",
         [
             *("optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"),
             *("separation", "predicted separation", "why"),
         ],
-        lines,
+        [
+            [
+                one.optimiser,
+                *("-" if one.row.get(name) is None else tick(one.row[name]) for name in PLACE),
+                *(one.measured, one.predicted),
+                *(cell(one.row.get(name)) for name in ("separation", "predicted_separation")),
+                why(one),
+            ]
+            for one in found
+            if one.covered and not one.right
+        ],
     )
 
 
@@ -255,16 +256,13 @@ def why(one: Cell) -> str:
     return f"the limit between them is a separation of 2; that of the starts is {starts[0]}, predicted {starts[1]}"
 
 
-def predicted_figure(
-    sgd: tuple[Axes, Sequence[Row]], adam: tuple[Axes, Sequence[Row]], along_epsilon: tuple[Axes, Sequence[Row]]
-) -> Figure:
+def predicted_figure(sgd: Swept, adam: Swept, along_epsilon: Swept) -> Figure:
     """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
     title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
     over, under = zip(*pairs("sgd", sgd, LR), strict=True)
     beside = [
         panel
-        for maps, across in ((adam, LR), (along_epsilon, EPS))
-        for pair in pairs("adam", maps, across)
+        for pair in (*pairs("adam", adam, LR), *pairs("adam", along_epsilon, EPS))
         if any(value != len(PHASES) for line in pair[1].z for value in line)
         for panel in pair
     ]
@@ -275,11 +273,9 @@ def predicted_figure(
     return Figure("two-stage-predicted", title, alt, [*over, *under, *beside], columns=4)
 
 
-def pairs(optimiser: str, maps: tuple[Axes, Sequence[Row]], across: str) -> list[tuple[Map, Map]]:
+def pairs(optimiser: str, swept: Swept, across: str) -> list[tuple[Map, Map]]:
     """Measured and predicted map of each loss and embedding; the latter has a cross where it differs."""
-    axes, rows = maps
-    both = (map_figure(rows, axes, name, "", "", across=across, up=SCALE) for name in ("phase", "predicted_phase"))
-    measured, predicted = ([panel for panel in one.panels if isinstance(panel, Map)] for one in both)
+    measured, predicted = (swept.maps(name, across) for name in ("phase", "predicted_phase"))
     return [
         (
             replace(left, title=f"{optimiser}, {left.title}"),
@@ -334,7 +330,12 @@ class Swept:
 
     axes: Axes
     rows: list[Row]
-    base: dict[str, Any] = field(default_factory=dict)
+    base: Mapping[str, object] = field(default_factory=dict)
+
+    def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
+        """One of each loss and embedding."""
+        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
+        return [panel for panel in figure.panels if isinstance(panel, Map)]
 
 
 @dataclass(frozen=True)
@@ -344,10 +345,10 @@ class StageMaps:
     maps: dict[str, Swept]
     epsilon: Swept
     flow: list[Row]
-    config: dict[str, Any]
+    config: Mapping[str, object]
 
 
-def run_grid(context: Context, axes: Axes, **base: Any) -> Swept:
+def run_grid(context: Context, axes: Axes, **base: object) -> Swept:
     """One process, one thread; T = v = 10 as in the paper."""
     shared = {"evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "seed": 1000 * context.seed}
     with tempfile.TemporaryDirectory() as folder:
@@ -378,7 +379,7 @@ def measure(context: Context) -> StageMaps:
     """Optimisers' rates differ in size. A loss that is c times as large acts as an epsilon that is c times as small."""
     steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
     setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
-    seeds: Axes = {"seed": [1000 * context.seed + i for i in range(context.pick(1, 3))]}
+    seeds: Axes = {"seed": [*context.seeds(1, 3)]}
     maps = {
         name: run_grid(
             context,
@@ -413,11 +414,11 @@ def predicted(every: list[Swept]) -> list[Swept]:
 
 def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
     """Four panels per optimiser. Panels of one loss share a scale, and diverged runs have no numbers."""
-    panels: list[Any] = []
+    panels = []
     for optimiser, swept in maps.items():
-        rows = swept.rows if measure == "phase" else [row for row in swept.rows if row.get("phase") != "diverged"]
-        figure = map_figure(rows, swept.axes, measure, name, title, log=log, across=LR, up=SCALE)
-        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in figure.panels]
+        rows = [row for row in swept.rows if measure == "phase" or row.get("phase") != "diverged"]
+        shown = replace(swept, rows=rows).maps(measure, log=log)
+        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in shown]
     for loss in LOSSES if measure in ("loss", "contrast") else [""]:
         numeric = [panel for panel in panels if loss in panel.title and panel.names is None]
         known = [value for panel in numeric for line in panel.z for value in line if value is not None]
@@ -446,7 +447,7 @@ def figures_of(found: StageMaps) -> list[Figure]:
         over_rates("contrast", "two-stage-contrast", "Same-topic minus different-topic mean at the end"),
         along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
         along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
-        predicted_figure(*((one.axes, one.rows) for one in (found.maps["sgd"], found.maps["adam"], found.epsilon))),
+        predicted_figure(found.maps["sgd"], found.maps["adam"], found.epsilon),
     ]
 
 
@@ -465,7 +466,7 @@ def judge(found: StageMaps) -> Outcome:
         paper="the two stages depend on initialisation and learning rate (no map)",
         theory="near zero the gradients of key and query are of second order",
         measured=", ".join(f"{total[name]} {name}" for name in PHASES) + f" of {total.total()} points",
-        verdict=verdict(by_rate and by_scale),
+        verdict=verdict(by_rate, by_scale),
         reason="squared loss, Adam, trained embedding: both two-stage and another phase occur along the rates at some "
         f"scale ({'yes' if by_rate else 'no'}) and along the scales at some rate ({'yes' if by_scale else 'no'}).\n"
         + "\n".join(sentences),
