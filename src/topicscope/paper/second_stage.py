@@ -9,7 +9,7 @@ import numpy as np
 
 from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
-from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, stage_flows
+from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, by_world, stage_flows
 from topicscope.theory import gradient_flow
 from topicscope.world import Masking
 
@@ -19,12 +19,11 @@ SHOWN = 1e-12  # smaller shares are drawn as this
 
 def shares(flow: StageFlow) -> tuple[float, float]:
     """The least of the first T - 1 singular values over the largest, and the next one over the least."""
-    first, last, following = (flow.singular[i] for i in (0, flow.world.T - 2, flow.world.T - 1))
-    return last / first, following / last
+    last, following = flow.singular[flow.world.T - 2 : flow.world.T]
+    return last / flow.singular[0], following / last
 
 
 def rank_panel(world: FlowWorld, flows: list[StageFlow]) -> Lines:
-    here = [flow for flow in flows if flow.world == world and flow.scale == COMMON]
     return Lines(
         f"{world}: T - 1 = {world.T - 1}",
         [
@@ -34,7 +33,8 @@ def rank_panel(world: FlowWorld, flows: list[StageFlow]) -> Lines:
                 np.maximum(np.array(flow.singular) / flow.singular[0], SHOWN).tolist(),
                 markers=True,
             )
-            for flow in here
+            for flow in flows
+            if flow.scale == COMMON
         ],
         "singular value, by size",
         "share of the largest",
@@ -60,7 +60,7 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
                 "rank",
                 f"Singular values of W_K' W_Q at the second plateau, scale {COMMON:g}",
                 "In each world the first T - 1 singular values are equal, and the others lie far below.",
-                [rank_panel(world, flows) for world in WORLDS],
+                [rank_panel(world, here) for world, here in by_world(flows).items()],
                 columns=3,
             )
         ],
@@ -69,13 +69,7 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
                 "Singular values at the second plateau (at the slowest point where there is none)",
                 ["world", "scale", "seed", "largest", "(T - 1)-th / largest", "T-th / (T - 1)-th"],
                 [
-                    [
-                        str(flow.world),
-                        f"{flow.scale:g}",
-                        str(flow.seed),
-                        cell(flow.singular[0]),
-                        *map(cell, shares(flow)),
-                    ]
+                    [str(flow.world), f"{flow.scale:g}", str(flow.seed), *map(cell, (flow.singular[0], *shares(flow)))]
                     for flow in flows
                 ],
                 folded=True,
@@ -142,12 +136,11 @@ class Pair:
 
 def measure_pairs(context: Context) -> list[Pair]:
     pairs = []
-    for flow in stage_flows(context):
-        if flow.scale == COMMON:
-            start = flow.world.start(flow.scale, flow.seed)
-            course = gradient_flow(flow.world.population(Masking(p_correct=0.0)), start, LONGER * flow.predicted.key)
-            norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
-            pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
+    for flow in (flow for flow in stage_flows(context) if flow.scale == COMMON):
+        start = flow.world.start(flow.scale, flow.seed)
+        course = gradient_flow(flow.world.population(Masking(p_correct=0.0)), start, LONGER * flow.predicted.key)
+        norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
+        pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
     return pairs
 
 
@@ -195,12 +188,8 @@ def judge_pairs(pairs: list[Pair]) -> Outcome:
                 ["world", "seed", "growth of key, query", "with p_correct = .1", "loss at the end", "Bayes loss"],
                 [
                     [
-                        str(pair.world),
-                        str(pair.seed),
-                        f"{pair.growth:.5f}",
-                        cell(pair.growth_with_words),
-                        f"{pair.losses[-1]:.9f}",
-                        f"{pair.bayes:.9f}",
+                        *(str(pair.world), str(pair.seed), f"{pair.growth:.5f}", cell(pair.growth_with_words)),
+                        *(f"{pair.losses[-1]:.9f}", f"{pair.bayes:.9f}"),
                     ]
                     for pair in pairs
                 ],
@@ -254,17 +243,14 @@ class Escapes:
 
 
 def measure_escapes(context: Context) -> Escapes:
-    scales = ESCAPE_SCALES[context.scale]
-    times: dict[int, list[float]] = {}
+    scales, times = ESCAPE_SCALES[context.scale], {}
     losses: dict[float, tuple[list[float], list[float]]] = {}
     for seed in context.seeds(2, 5):
-        times[seed] = []
+        times[seed] = list[float]()
         for scale in scales:
+            start = WORLD.start(scale, seed)
             course = gradient_flow(
-                WORLD.population(),
-                WORLD.start(scale, seed),
-                LONGEST / scale,
-                stop=lambda course: course.losses[-1] <= LEFT,
+                WORLD.population(), start, LONGEST / scale, stop=lambda course: course.losses[-1] <= LEFT
             )
             times[seed].append(reached(course.times, -np.array(course.losses), -LEFT))
             losses.setdefault(scale, ((scale * np.array(course.times)).round(4).tolist(), course.losses))
@@ -287,14 +273,14 @@ def judge_escapes(found: Escapes) -> Outcome:
     last = {seed: ratios(found, seed)[-1] for seed in found.times}
     products = {seed: (np.array(found.scales) * times).tolist() for seed, times in found.times.items()}
     checks = [None if np.isnan(ratio) else abs(ratio / 2 - 1) <= CLOSE for ratio in last.values()]
-    smallest = found.scales[-1]
+    smallest, halved = found.scales[-1], ", ".join(f"{ratio:.3f}" for ratio in last.values())
     return Outcome(
         paper="not asked; its second stage has several topics per document",
         theory="no force on attention for tau = 1 (sigma = 0); the flow leaves a cubic saddle after a time C / s",
         measured=f"s t at s = {smallest:.3g}: {', '.join(cell(product[-1]) for product in products.values())} (by "
-        f"seed); the last halving of s makes t {', '.join(f'{ratio:.3f}' for ratio in last.values())} times as long",
+        f"seed); the last halving of s makes t {halved} times as long",
         verdict=verdict(abs(found.force) <= NO_FORCE, *checks),
-        reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {', '.join(f'{ratio:.3f}' for ratio in last.values())} "
+        reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {halved} "
         f"by seed (within {100 * CLOSE:g}% of 2 asked; a law in log(1/s) would give about "
         f"{np.log(1 / smallest) / np.log(0.5 / smallest):.2f}); the force on attention at the first plateau, over that "
         f"with tau = 2, is {found.force:.1g}. So tau = 1 has a second stage, though no force acts at the first "
