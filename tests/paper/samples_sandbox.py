@@ -300,10 +300,10 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
         return [(-np.expm1(-2 * rate * (speed if run in (None, i) else 1.0) * times)).tolist() for i in range(3)]
 
     forces = {rho: (2e-4 * (1 - rho), 4e-4 * (1 + rho)) for rho in topic_order.RHOS}
+    pairs = zip(courses(rates.between, coarse), courses(rates.within, fine), strict=True)
     made = topic_order.GroupCourses(
         times.tolist(),
-        courses(rates.between, coarse),
-        courses(rates.within, fine),
+        [list(zip(between, within, strict=True)) for between, within in pairs],
         forces,
         forces,
         [(1e-4, 3e-4)] * 3,
