@@ -21,6 +21,7 @@ from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Measured = TypeVar("Measured")
+Value = TypeVar("Value")
 LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
 # the paper's models and text
@@ -130,7 +131,7 @@ class Context:
         """What all outcomes of a folder share."""
         return {"scale": self.scale, "seed": self.seed}
 
-    def pick(self, quick: int, full: int) -> int:
+    def pick(self, quick: Value, full: Value) -> Value:
         return quick if self.scale == "quick" else full
 
     def seeds(self, quick: int, full: int) -> list[int]:
