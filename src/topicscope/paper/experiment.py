@@ -6,7 +6,7 @@ outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar, get_args
 
@@ -92,8 +92,7 @@ class Number:
         return low - CLOSE * abs(low) <= ours <= high + CLOSE * abs(high)
 
     def compared(self, ours: float | None) -> Compared:
-        printed = "-" if self.paper is None else " to ".join(dict.fromkeys(map(cell, self.paper)))
-        return Compared(self.name, self.what, printed, cell(ours))
+        return Compared(self.name, self.what, "-" if self.paper is None else span(self.paper), cell(ours))
 
     def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
         """The sentence for a pattern that is reproduced in another size, with this reason or the usual one."""
@@ -203,6 +202,15 @@ def verdict(*checks: bool | None) -> Verdict:
 def cell(value: float | None) -> str:
     """A number of a table; '-' where there is none."""
     return "-" if value is None or math.isnan(value) else f"{value:.3g}"
+
+
+def span(numbers: Sequence[float]) -> str:
+    """The least and the largest; one number where both read the same."""
+    return " to ".join(dict.fromkeys(map(cell, (float(np.min(numbers)), float(np.max(numbers))))))
+
+
+def listed(numbers: Iterable[float], form: str = ".3f") -> str:
+    return ", ".join(f"{number:{form}}" for number in numbers)
 
 
 def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, markers: bool = True) -> Series:

@@ -15,7 +15,7 @@ from topicscope import training
 from topicscope.laws import LAWS
 from topicscope.measure import Estimate, estimate, stage_bands, stages
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, span, train_many, verdict
 from topicscope.theory import dynamics
 
 PARTS = ("value", "key", "query")
@@ -156,10 +156,6 @@ def measure(context: Context) -> StageNorms:
         for name, here in runs.items()
     }
     return StageNorms(norms, next(iter(runs.values()))[0].config)
-
-
-def span(numbers: Sequence[float]) -> str:
-    return " to ".join(dict.fromkeys(map(cell, (float(np.min(numbers)), float(np.max(numbers))))))
 
 
 def beside(runs: Sequence[Norms]) -> list[list[str]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, listed, reached, verdict
 from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, by_world, stage_flows
 from topicscope.theory import gradient_flow
 from topicscope.world import Masking
@@ -273,7 +273,7 @@ def judge_escapes(found: Escapes) -> Outcome:
     last = {seed: ratios(found, seed)[-1] for seed in found.times}
     products = {seed: (np.array(found.scales) * times).tolist() for seed, times in found.times.items()}
     checks = [None if np.isnan(ratio) else abs(ratio / 2 - 1) <= CLOSE for ratio in last.values()]
-    smallest, halved = found.scales[-1], ", ".join(f"{ratio:.3f}" for ratio in last.values())
+    smallest, halved = found.scales[-1], listed(last.values())
     return Outcome(
         paper="not asked; its second stage has several topics per document",
         theory="no force on attention for tau = 1 (sigma = 0); the flow leaves a cubic saddle after a time C / s",

@@ -13,7 +13,17 @@ from jaxtyping import Float
 
 from topicscope import training
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, Scale, first_step, train_many, verdict
+from topicscope.paper.experiment import (
+    Context,
+    Experiment,
+    Number,
+    Outcome,
+    Scale,
+    first_step,
+    listed,
+    train_many,
+    verdict,
+)
 from topicscope.theory import Growth, NamedWeights, Population, gaussian_start, gradient_flow, optimum
 from topicscope.world import Fixed, Masking, TopicModel
 
@@ -414,7 +424,7 @@ def judge_sgd(found: SgdCourses) -> Outcome:
     setting, courses = found.setting, found.courses
     measured = [first_step(course.norm, (course.norm[0] + found.plateau) / 2, math.inf) for course in courses]
     ratios = [step / course.predicted for step, course in zip(measured, courses, strict=True)]
-    said = ", ".join(f"{course.predicted:,.0f}" for course in courses)
+    said = listed((course.predicted for course in courses), ",.0f")
     there = ", ".join(f"{step:,.0f}" if np.isfinite(step) else "not within the run" for step in measured)
     where = f"T = {setting.world.T}, v = {setting.world.v}, tau = {setting.world.tau}"
     return Outcome(
@@ -422,7 +432,7 @@ def judge_sgd(found: SgdCourses) -> Outcome:
         theory=f"key half-way at step {said} (by seed; rate {setting.rate:g}, scale {setting.scale:g}, {where})",
         measured=f"key half-way at step {there} (by seed)",
         verdict=verdict(*(abs(ratio - 1) <= SGD_CLOSE for ratio in ratios)),
-        reason=f"measured over predicted step: {', '.join(f'{ratio:.3f}' for ratio in ratios)} (within "
+        reason=f"measured over predicted step: {listed(ratios)} (within "
         f"{100 * SGD_CLOSE:g}% of 1 asked); {where}, d_a = {setting.width}, {setting.steps:,} steps of {setting.batch} "
         "infinite documents",
         figures=[
