@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from topicscope import measure, training
 from topicscope.measure import Estimate, estimate
 from topicscope.model import word_scores
 from topicscope.pages import Figure, Points, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, train_many, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, by_category, listed, train_many, verdict
 from topicscope.paper.matrices import DIAGONAL_RULE, Blocks, blocks_of, contrast
 from topicscope.theory import Setting, theorem3, theorem5
 from topicscope.world import word_counts
@@ -35,7 +34,7 @@ class AttentionRow:
     config: training.RunConfig
 
 
-def train_row(context: Context, lr: float, **settings: Any) -> AttentionRow:
+def train_row(context: Context, lr: float, **settings: object) -> AttentionRow:
     runs = train_many(context, **settings)
     return AttentionRow(lr, [blocks_of(run) for run in runs], [dev_attention(run) for run in runs], runs[0].config)
 
@@ -62,12 +61,8 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
     by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
-    panel = Points(
-        name.replace("table", "Table "),
-        list(rows),
-        [by_category(relation, means) for relation, means in by_relation],
-        "mean attention of a pair of positions",
-    )
+    series = [by_category(relation, means) for relation, means in by_relation]
+    panel = Points(name.replace("table", "Table "), list(rows), series, "mean attention of a pair of positions")
     return Figure(name, title, alt, [panel], 1)
 
 
@@ -102,9 +97,8 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
     low, high = theorem3(setting).bounds["gamma"]
     rows, numbers, good, shown = [], {}, [], {}
     for row in found:
-        method, rate = row.config.optimizer.name, row.config.optimizer.lr
-        label = f"Adam {row.lr:g}" if method == "adam" else f"SGD {row.lr:g} (x {SGD_FACTOR})"
-        attention, blocks = row.attention, contrast(row.blocks)
+        adam, attention, blocks = row.config.optimizer.name == "adam", row.attention, contrast(row.blocks)
+        label = f"Adam {row.lr:g}" if adam else f"SGD {row.lr:g} (x {SGD_FACTOR})"
         difference = estimate([a.same_topic - a.different_topic for a in attention])
         good.append(difference.above_zero and blocks.above_zero)
         shown[label] = attention_estimates(attention)
@@ -115,12 +109,9 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
         }
         rows.append(
             [
-                label,
-                paper_cell(PAPER_BLOCKS[method, row.lr]),
-                *attention_cells(shown[label]),
+                *(label, paper_cell(PAPER_BLOCKS[row.config.optimizer.name, row.lr]), *attention_cells(shown[label])),
                 ", ".join(f"{np.mean(values):.3g}" for values in ratios.values()),
-                str(blocks),
-                "yes" if good[-1] else "no",
+                *(str(blocks), "yes" if good[-1] else "no"),
             ]
         )
         numbers[label] = {
@@ -129,11 +120,11 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
             "different_topic": [a.different_topic for a in attention],
             "difference": asdict(difference),
             "contrast of W_V": asdict(blocks),
-            "rate": rate,
+            "rate": row.config.optimizer.lr,
             **ratios,
             "interval": [low, high],
         }
-    same, different = (", ".join(f"{means[k].mean:.3g}" for means in shown.values()) for k in (1, 2))
+    same, different = (listed((means[k].mean for means in shown.values()), ".3g") for k in (1, 2))
     return Outcome(
         paper="mean attention: same topic .0100 to .0116, different topic .0064 to .0071",
         theory=f"Theorem 3 at tau = 3: gamma in ({low:.3g}, {high:.3g}), asymptotically",
@@ -208,13 +199,12 @@ def measure_diagonal(context: Context) -> list[AttentionRow]:
 
 def judge_diagonal(found: list[AttentionRow]) -> Outcome:
     """A run is in order if it attends the same word most, then other topics, the own topic least."""
-    theorem = theorem5(Setting.of(10, 10, 3))
-    entropy = [row for row in found if row.config.objective.loss == "cross-entropy"]
-    rows, numbers, orders, means, counts, diagonal = [], {}, [], {}, {}, {}
+    theorem, diagonal = theorem5(Setting.of(10, 10, 3)), {}
+    orders, means, numbers, rows = [], {}, {}, []
     for row in found:
         label = f"{row.config.objective.loss}, Adam {row.lr:g}"
         runs = [a for a, blocks in zip(row.attention, row.blocks, strict=True) if blocks.diagonal_stands_out]
-        diagonal[label], counts[label] = len(runs), f"{len(runs)} of {len(row.blocks)}"
+        diagonal[label] = len(runs)
         cells, ordered = ["-"] * 3, "-"
         if runs:
             orders.append(all(a.same_word > a.different_topic > a.same_topic for a in runs))
@@ -226,12 +216,13 @@ def judge_diagonal(found: list[AttentionRow]) -> Outcome:
                 "beta": [a.beta for a in runs],
                 "inside_theorem5": [theorem.contains(a.alpha, a.beta) for a in runs],
             }
-        rows.append([label, paper_cell(PAPER_DIAGONAL[row.lr]), *cells, counts[label], ordered])
+        rows.append([label, paper_cell(PAPER_DIAGONAL[row.lr]), *cells, f"{len(runs)} of {len(row.blocks)}", ordered])
+    entropy = [row.blocks for row in found if row.config.objective.loss == "cross-entropy"]
     return Outcome(
         paper="mean attention: same word .092 > different topic .0026 > same topic .0018; 7 of 10 cross-entropy runs "
         "are diagonal",
         theory="Theorem 5: beta large, alpha a small fraction of beta",
-        measured="diagonal runs: " + ", ".join(f"{count} ({label})" for label, count in counts.items()),
+        measured="diagonal runs: " + ", ".join(f"{count} ({label})" for label, *_, count, _ in rows),
         verdict=verdict(any(label.startswith("cross-entropy") for label in means), *orders),
         reason=f"diagonal runs: {', '.join(f'{count} ({label})' for label, count in diagonal.items())}. "
         f"{DIAGONAL_RULE} Of the settings with diagonal runs, {sum(orders)} of {len(orders)} have the order same word "
@@ -258,7 +249,7 @@ def judge_diagonal(found: list[AttentionRow]) -> Outcome:
         ],
         numbers=numbers,
         config=found[0].config.as_dict(),
-        ours=float(np.mean([blocks.diagonal_stands_out for row in entropy for blocks in row.blocks])),
+        ours=float(np.mean([blocks.diagonal_stands_out for here in entropy for blocks in here])),
     )
 
 

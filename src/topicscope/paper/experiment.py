@@ -67,8 +67,8 @@ class Outcome:
 
 def panel_from(data: dict[str, Any]) -> Panel:
     series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
-    [panel] = [kind for kind in get_args(Panel) if kind.kind == data["kind"]]
-    return panel(**data | series)
+    panels = {kind.kind: kind for kind in get_args(Panel)}
+    return panels[data["kind"]](**data | series)
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,10 @@ class Reproduction(Result):
     def table(self) -> pyarrow.Table:
         import pyarrow
 
-        names = ("id", "claim", "paper", "theory", "measured", "verdict")
-        columns = {name: [row[name] for row in self.as_dict()["results"]] for name in names}
+        rows = self.as_dict()["results"]
+        columns = {
+            name: [row[name] for row in rows] for name in ("id", "claim", "paper", "theory", "measured", "verdict")
+        }
         seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
         return pyarrow.table(columns | {"seconds": seconds})
 
@@ -297,13 +299,12 @@ def reproduce(
             return Reproduction.of(context, others | outcomes, seconds, folder)
 
         report()
-        for name in expected:
-            if (stored := read_outcome(folder, name, context)) is not None:
-                take(name, stored)
+        for name, outcome in stored_outcomes(folder, context, expected).items():
+            take(name, outcome)
         groups = grouped([name for name in expected if name not in outcomes])
         if groups:
             opened.mark("running")
-        others = stored_outcomes(folder, context, [name for name in EXPERIMENTS if name not in outcomes])
+        others = stored_outcomes(folder, context, EXPERIMENTS.keys() - outcomes.keys(), inputs=False)
         for number, measured in engine(compute_group, context, groups):
             for name, (outcome, took) in zip(groups[number], measured, strict=True):
                 seconds[name] = took
@@ -362,7 +363,9 @@ def outcomes_so_far(folder: str | Path) -> Reproduction:
     """All outcomes that a folder holds by now, also while others are computed."""
     folder = Path(folder)
     context = stored_context(folder)
-    return Reproduction.of(context, stored_outcomes(folder, context, EXPERIMENTS), read_seconds(folder), folder)
+    return Reproduction.of(
+        context, stored_outcomes(folder, context, EXPERIMENTS, inputs=False), read_seconds(folder), folder
+    )
 
 
 def check_context(folder: Path, context: Context) -> None:
@@ -408,9 +411,8 @@ def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: boo
         return None
 
 
-def stored_outcomes(folder: Path, context: Context, names: Iterable[str]) -> dict[str, Outcome]:
-    """The outcomes that are stored, of whatever models and texts."""
-    stored = {name: read_outcome(folder, name, context, inputs=False) for name in names}
+def stored_outcomes(folder: Path, context: Context, names: Iterable[str], *, inputs: bool = True) -> dict[str, Outcome]:
+    stored = {name: read_outcome(folder, name, context, inputs=inputs) for name in names}
     return {name: outcome for name, outcome in stored.items() if outcome is not None}
 
 
