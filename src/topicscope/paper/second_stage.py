@@ -14,33 +14,12 @@ from topicscope.theory import gradient_flow
 from topicscope.world import Masking
 
 ALIKE, NONE = 0.9, 0.01  # the least of the T - 1 over the largest; the next one over the least of them
-SHOWN = 1e-12  # smaller shares are drawn as this
 
 
 def shares(flow: StageFlow) -> tuple[float, float]:
     """The least of the first T - 1 singular values over the largest, and the next one over the least."""
     last, following = flow.singular[flow.world.T - 2 : flow.world.T]
     return last / flow.singular[0], following / last
-
-
-def rank_panel(world: FlowWorld, flows: list[StageFlow]) -> Lines:
-    return Lines(
-        f"{world}: T - 1 = {world.T - 1}",
-        [
-            Series(
-                f"seed {flow.seed}",
-                [float(i + 1) for i in range(len(flow.singular))],
-                np.maximum(np.array(flow.singular) / flow.singular[0], SHOWN).tolist(),
-                markers=True,
-            )
-            for flow in flows
-            if flow.scale == COMMON
-        ],
-        "singular value, by size",
-        "share of the largest",
-        log_y=True,
-        levels=[(NONE, "1%")],
-    )
 
 
 def judge_rank(flows: list[StageFlow]) -> Outcome:
@@ -60,7 +39,26 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
                 "rank",
                 f"Singular values of W_K' W_Q at the second plateau, scale {COMMON:g}",
                 "In each world the first T - 1 singular values are equal, and the others lie far below.",
-                [rank_panel(world, here) for world, here in by_world(flows).items()],
+                [
+                    Lines(
+                        f"{world}: T - 1 = {world.T - 1}",
+                        [
+                            Series(
+                                f"seed {flow.seed}",
+                                np.arange(1.0, len(flow.singular) + 1).tolist(),
+                                np.maximum(np.array(flow.singular) / flow.singular[0], 1e-12).tolist(),
+                                markers=True,
+                            )
+                            for flow in here
+                            if flow.scale == COMMON
+                        ],
+                        "singular value, by size",
+                        "share of the largest",
+                        log_y=True,
+                        levels=[(NONE, "1%")],
+                    )
+                    for world, here in by_world(flows).items()
+                ],
                 columns=3,
             )
         ],
@@ -258,12 +256,6 @@ def measure_escapes(context: Context) -> Escapes:
     return Escapes(list(scales), times, losses, force)
 
 
-def fall(x: list[float], losses: list[float]) -> tuple[list[float], list[float]]:
-    """The course from the first plateau on."""
-    late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2
-    return np.array(x)[late].tolist(), np.array(losses)[late].round(6).tolist()
-
-
 def ratios(found: Escapes, seed: int) -> list[float]:
     """t(s / 2) / t(s): 2 under the law C / s, towards 1 under one in log(1 / s)."""
     return [after / before for before, after in itertools.pairwise(found.times[seed])]
@@ -273,6 +265,11 @@ def judge_escapes(found: Escapes) -> Outcome:
     last = {seed: ratios(found, seed)[-1] for seed in found.times}
     products = {seed: (np.array(found.scales) * times).tolist() for seed, times in found.times.items()}
     checks = [None if np.isnan(ratio) else abs(ratio / 2 - 1) <= CLOSE for ratio in last.values()]
+    falls = []
+    for scale, (x, losses) in found.losses.items():
+        late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2  # from the first plateau on
+        y = np.array(losses)[late].round(6).tolist()
+        falls.append(Series(f"s = {scale:.3g}", np.array(x)[late].tolist(), y))
     smallest, halved = found.scales[-1], listed(last.values())
     return Outcome(
         paper="not asked; its second stage has several topics per document",
@@ -304,7 +301,7 @@ def judge_escapes(found: Escapes) -> Outcome:
                     ),
                     Lines(
                         "loss, one seed",
-                        [Series(f"s = {scale:.3g}", *fall(*course)) for scale, course in found.losses.items()],
+                        falls,
                         "s x time",
                         "loss",
                         levels=[(1 - 1 / WORLD.v, "first plateau")],

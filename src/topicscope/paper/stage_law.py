@@ -185,51 +185,51 @@ def by_world(flows: Sequence[StageFlow]) -> dict[FlowWorld, list[StageFlow]]:
     return {world: [flow for flow in flows if flow.world == world] for world in dict.fromkeys(f.world for f in flows)}
 
 
+def drawn(flow: StageFlow, part: str, what: str, every: int = 1, *, group: str, markers: bool = False) -> Series:
+    """From the second time on: time 0 has no place on a logarithmic axis."""
+    norms = np.round(getattr(flow, part)[1::every], 5).tolist()
+    return Series(f"s = {flow.scale:g}, {what}", flow.times[1::every], norms, group=group, markers=markers)
+
+
 def curves(world: FlowWorld, flows: list[StageFlow]) -> list[Lines]:
-    """Value and key of a world against the law, from the first seed of each scale."""
-    first = sorted({flow.scale: flow for flow in reversed(flows)}.items())
-    panels = []
-    for part in ("value", "key"):
-        measured, law = [], []
-        for scale, flow in first:
-            name, every = f"s = {scale:g}", max(1, (len(flow.times) - 1) // 40)  # points of a measured curve
-            # time 0 has no place on a logarithmic axis
-            norms, said = (np.round(getattr(flow, key)[1:], 5).tolist() for key in (part, f"{part}_law"))
-            measured.append(Series(f"{name}, flow", flow.times[1::every], norms[::every], group=name, markers=True))
-            law.append(Series(f"{name}, law", flow.times[1:], said, group="law"))
-        panels.append(Lines(f"|W_{part[0].upper()}|, {world}", measured + law, "time", "Frobenius norm", log_x=True))
-    return panels
+    """Value and key of a world against the law, from the first seed of each scale: about 40 points of each flow."""
+    first = [flow for _, flow in sorted({flow.scale: flow for flow in reversed(flows)}.items())]
+    steps = {flow.scale: max(1, (len(flow.times) - 1) // 40) for flow in first}
+    return [
+        Lines(
+            f"|W_{part[0].upper()}|, {world}",
+            [
+                *(drawn(f, part, "flow", steps[f.scale], group=f"s = {f.scale:g}", markers=True) for f in first),
+                *(drawn(flow, f"{part}_law", "law", group="law") for flow in first),
+            ],
+            "time",
+            "Frobenius norm",
+            log_x=True,
+        )
+        for part in ("value", "key")
+    ]
 
 
 def half_times(flows: list[StageFlow]) -> list[Lines]:
     """Predicted against measured, all cells: value at the lower left, key at the upper right; and the error of key."""
-    times = [
-        Series(
-            f"{world} {part}",
-            [getattr(flow.predicted, part) for flow in here],
-            [getattr(flow.measured, part) for flow in here],
-            group=str(world),
-            markers=True,
-        )
-        for world, here in by_world(flows).items()
-        for part in ("value", "key")
-    ]
-    errors = [
-        Series(
-            f"{world} seed {seed}",
-            [flow.scale for flow in here if flow.seed == seed],
-            [100 * flow.errors.key for flow in here if flow.seed == seed],
-            group=str(world),
-            markers=True,
-        )
-        for world, here in by_world(flows).items()
-        for seed in dict.fromkeys(flow.seed for flow in here)
-    ]
     ends = [10.0, max(flow.predicted.key for flow in flows)]
     return [
         Lines(
             "half-times",
-            [Series("as predicted", ends, ends, thin=True), *times],
+            [
+                Series("as predicted", ends, ends, thin=True),
+                *(
+                    Series(
+                        f"{world} {part}",
+                        [getattr(flow.predicted, part) for flow in here],
+                        [getattr(flow.measured, part) for flow in here],
+                        group=str(world),
+                        markers=True,
+                    )
+                    for world, here in by_world(flows).items()
+                    for part in ("value", "key")
+                ),
+            ],
             "predicted t50",
             "measured t50",
             log_x=True,
@@ -237,7 +237,17 @@ def half_times(flows: list[StageFlow]) -> list[Lines]:
         ),
         Lines(
             "t50 of key",
-            errors,
+            [
+                Series(
+                    f"{world} seed {seed}",
+                    [flow.scale for flow in here if flow.seed == seed],
+                    [100 * flow.errors.key for flow in here if flow.seed == seed],
+                    group=str(world),
+                    markers=True,
+                )
+                for world, here in by_world(flows).items()
+                for seed in dict.fromkeys(flow.seed for flow in here)
+            ],
             "scale s of the start",
             "later than predicted, %",
             log_x=True,
@@ -406,17 +416,14 @@ def measure_sgd(context: Context) -> SgdCourses:
 
 
 def lines(courses: list[SgdCourse], name: str, law: str = "", *, markers: bool = False) -> list[Series]:
-    """A curve of every seed; those of the law have one colour."""
-    every = max(1, len(courses[0].norm) // 50)  # points of a curve
+    """A curve of every seed, of about 50 points; those of the law have one colour."""
+    every = max(1, len(courses[0].norm) // 50)
+    steps = np.arange(0.0, len(courses[0].norm), every).tolist()
+    curves = [np.round(getattr(course, name)[::every], 5).tolist() for course in courses]
+    labels = [f"{law or 'SGD'}, seed {seed}" for seed in range(len(courses))]
     return [
-        Series(
-            f"{law or 'SGD'}, seed {seed}",
-            [float(step) for step in range(0, len(course.norm), every)],
-            np.round(getattr(course, name)[::every], 5).tolist(),
-            group=law or f"SGD, seed {seed}",
-            markers=markers,
-        )
-        for seed, course in enumerate(courses)
+        Series(label, steps, curve, group=law or label, markers=markers)
+        for label, curve in zip(labels, curves, strict=True)
     ]
 
 
