@@ -377,7 +377,7 @@ def test_theorem_2() -> None:
     assert trained.x == [1e2, 1e3, 1e4, 1e5]
     assert trained.y == pytest.approx([0.5, 0.1, 0.02, 5e-4])
     assert trained.low == pytest.approx([m * (1 - tenth * t) for m in trained.y], rel=1e-4)
-    wide = replace(sandbox.distances(), distance=sandbox.distances().distance | {"infinite": [1e-6, 1e-6, 1e-4]})
+    wide = replace(sandbox.distances(), numbers=sandbox.distances().numbers | {"infinite": [1e-6, 1e-6, 1e-4]})
     below = judged("theorem2", wide).figures[0].panels[1]
     assert isinstance(below, Lines)
     assert below.series[0].low is not None

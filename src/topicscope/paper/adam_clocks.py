@@ -3,8 +3,6 @@
 Full batches: every document of a small world at every step, so that nothing but epsilon slows the entries down.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -61,8 +59,6 @@ class Clock:
 
 @dataclass(frozen=True)
 class ClockRuns:
-    """All worlds and epsilons, and the lines of the figure: epsilon, value, key, key at ten times epsilon."""
-
     clocks: list[Clock]
     lines: dict[FlowWorld, list[tuple[float, float, float, float]]]
     config: training.RunConfig

@@ -4,8 +4,6 @@ The block pattern under other documents, sizes, masking rates and word probabili
 beside training under uniform attention, in worlds that the theorems leave out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
@@ -73,11 +71,6 @@ class Pattern:
     diagonal: float
     uneven: float  # a share of the matrix's norm
 
-    @classmethod
-    def of(cls, matrix: np.ndarray, same: np.ndarray) -> Pattern:
-        inside, outside, diagonal, uneven = relation_means(matrix, same)
-        return cls(inside - outside, diagonal - inside, uneven)
-
 
 @dataclass(frozen=True)
 class RelaxedWorld:
@@ -102,7 +95,6 @@ class RelaxedWorld:
 
     @property
     def told_apart(self) -> bool | None:
-        """Whether training is nearer to its W(t) than to that of the unrelaxed world, 95% over seeds."""
         if not self.to_unrelaxed:
             return True
         nearer = estimate([far - near for far, near in zip(self.to_unrelaxed, self.to_flow, strict=True)])
@@ -110,7 +102,6 @@ class RelaxedWorld:
 
     @property
     def checks(self) -> list[bool | None]:
-        """Same above different in W* and over seeds, W(t) within the tolerance and told apart."""
         near = None if self.distance.low <= TOLERANCE < self.distance.high else self.distance.high <= TOLERANCE
         return [self.best.contrast > 0, self.contrast.above_zero, near, self.told_apart]
 
@@ -154,6 +145,11 @@ def relation_means(matrix: np.ndarray, same: np.ndarray) -> tuple[float, float, 
     return means[0], means[1], means[2], relative_distance(parts[1], parts[0])
 
 
+def pattern_of(matrix: np.ndarray, same: np.ndarray) -> Pattern:
+    inside, outside, diagonal, uneven = relation_means(matrix, same)
+    return Pattern(inside - outside, diagonal - inside, uneven)
+
+
 def world_of(runs: list[training.Run], instead: training.RunConfig | None) -> RelaxedWorld:
     best, same = optimum(runs[0].config), runs[0].config.topic_model.same_topic
     values = [run.weights["value"].astype(float) for run in runs]
@@ -161,9 +157,9 @@ def world_of(runs: list[training.Run], instead: training.RunConfig | None) -> Re
     flow = best.value_at(time)
     other = None if instead is None else optimum(instead).value_at(time)
     return RelaxedWorld(
-        Pattern.of(best.matrix(), same),
-        Pattern.of(flow, same),
-        [Pattern.of(value, same) for value in values],
+        pattern_of(best.matrix(), same),
+        pattern_of(flow, same),
+        [pattern_of(value, same) for value in values],
         [mode.half_time for mode in best.modes if mode.name.startswith("topic") and mode.half_time is not None],
         [relative_distance(value, flow) for value in values],
         [] if other is None else [relative_distance(value, other) for value in values],

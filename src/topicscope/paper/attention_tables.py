@@ -40,14 +40,12 @@ def train_row(context: Context, lr: float, **settings: object) -> AttentionRow:
 
 
 def dev_attention(run: training.Run) -> measure.AttentionMeans:
-    """Mean attention by relation over the unmasked dev documents of a one-hot run."""
     model = run.config.topic_model
     counts = word_counts(training.RunData(run.config).dev.finite().words, model.vocabulary)
     return measure.attention_means(word_scores(run.weights), model.topic_of_word, counts)
 
 
 def attention_estimates(attention: Sequence[measure.AttentionMeans]) -> list[Estimate]:
-    """Same word, same topic, different topic: means and intervals over seeds."""
     return [estimate([getattr(one, name) for one in attention]) for name in RELATIONS]
 
 
@@ -79,7 +77,6 @@ SGD_FACTOR = 1000
 
 
 def measure_blocks(context: Context) -> list[AttentionRow]:
-    """The rows in the order of PAPER."""
     return [
         train_row(
             context,

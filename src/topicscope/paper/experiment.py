@@ -3,12 +3,10 @@
 outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,7 +55,7 @@ class Outcome:
     differs: str = ""
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The outcome that `asdict` wrote, its whole numbers as they were; errors where the data is something else."""
         if data["verdict"] not in get_args(Verdict):
             raise ValueError(f"no verdict: {data['verdict']}")
@@ -119,7 +117,6 @@ class Context:
         return self.pick(3, 5)
 
     def check(self) -> None:
-        """Raise InputError where a model or a text is missing, or the seed is out of range."""
         refuse((not 0 <= self.seed <= MOST, f"seed = {self.seed}: expected a number from 0 to {MOST:,}"))
         for name in self.models:
             language.check_model(name)
@@ -127,7 +124,6 @@ class Context:
             language.Corpus(self.corpus).check()
 
     def config(self) -> dict[str, Scale | int]:
-        """What all outcomes of a folder share."""
         return {"scale": self.scale, "seed": self.seed}
 
     def pick(self, quick: Value, full: Value) -> Value:
@@ -176,11 +172,9 @@ class Experiment(Generic[Measured]):
         )
 
     def given(self, context: Context) -> dict[str, list[str]]:
-        """What it takes of the user's models and texts."""
         return {name: list(getattr(context, name)) for name in self.takes}
 
     def key(self, context: Context) -> Mapping[str, object]:
-        """What an outcome depends on."""
         return context.config() | self.given(context)
 
     def judged(self, context: Context) -> bool:
@@ -218,7 +212,6 @@ def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, mark
 
 
 def by_category(name: str, means: Sequence[Estimate]) -> Series:
-    """A mean and its interval for each category of a panel of points."""
     return with_intervals(name, [float(i) for i in range(len(means))], means, markers=False)
 
 
@@ -238,6 +231,5 @@ def first_step(course: ArrayLike, level: float, never: float = math.nan) -> floa
 
 
 def train_many(context: Context, **settings: object) -> list[training.Run]:
-    """The same run with several seeds, as one ensemble on one thread."""
     config = training.RunConfig.of({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
     return training.train(config.with_seeds(context.runs), with_floors=False)

@@ -78,7 +78,6 @@ def value_first(steps: dict[str, float]) -> bool:
 
 
 def judge(found: LayerRuns) -> Outcome:
-    """Every layer of every run either starts in two stages or does not."""
     runs = found.near + found.usual
     starts = {one.label: one.starts() for one in runs}
     counts = Counter(one.setting for one in runs for _ in starts[one.label])

@@ -3,8 +3,6 @@
 And whether this diagonal is that of Figure 6 and Table 4.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +61,6 @@ def least_squares(context: Context, length: int | str, documents: int, sample: i
 
 
 def means_of(matrix: np.ndarray) -> tuple[float, float]:
-    """The mean of the diagonal less that of other words of the topic, and the mean of the [MASK] column."""
     topic = TopicModel().topic_of_word[1:]
     words, own = matrix[1:, 1:], np.eye(len(topic), dtype=bool)
     same = (topic[:, None] == topic) & ~own

@@ -1,7 +1,5 @@
 """Figure 3, Tables 1, 2 and 5, and pipeline: embeddings and attention of language models, yours or small ones."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -50,7 +48,6 @@ class Probed:
 
     @property
     def differs(self) -> str:
-        """Why sizes may differ from the paper's where the models and texts are the user's."""
         own = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
         return "" if self.known else own
 
@@ -85,7 +82,6 @@ def attention_ratio(effect: Effect | None) -> float:
 
 
 def known(value: float) -> float | None:
-    """None for NaN: a number that is not there."""
     return None if math.isnan(value) else value
 
 
@@ -94,7 +90,6 @@ def above_zero(effect: Effect | None) -> bool:
 
 
 def p_value(effect: Effect | None) -> float:
-    """NaN where there is none: comparisons with it are false."""
     return math.nan if effect is None or effect.p_value is None else effect.p_value
 
 
@@ -288,7 +283,6 @@ def whole_means(words: language.WordMap) -> tuple[float, float]:
 
 
 def judge_words(found: WordMaps) -> Outcome:
-    """A model whose tokenizer has too few of the words decides nothing, and all have to decide."""
     means = {model: whole_means(words) for model, words in found.maps.items()}
     gaps = {model: same - different for model, (same, different) in means.items()}
     fresh = {model: same - different for model, (same, different) in ((m, w.means()) for m, w in found.random.items())}
@@ -349,7 +343,6 @@ def judge_words(found: WordMaps) -> Outcome:
 
 
 def words_reason(found: WordMaps, open_: list[str], wrong: list[str], pieces: dict[str, list[str]]) -> str:
-    """Which models show it, which do not, and which cannot; and what would decide."""
     above = "the mean cosine inside groups is {}above that between groups"
     shown = [above.format("")] if not wrong and len(open_) < len(found.maps) else []
     but = ", or the difference not above that of random weights," if found.random else ""

@@ -4,8 +4,6 @@
 share a topic, some words belong to two topics, and some words of different topics always stand together.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import dataclass
@@ -183,8 +181,6 @@ SHAPE = {"layers": 1, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0,
 
 @dataclass(frozen=True)
 class SmallModels:
-    """The models with their tokenizer, the language that they were trained on, and its topics."""
-
     models: tuple[language.LoadedModel, ...]
     made_up: MadeUpLanguage
     topics: language.Topics

@@ -4,8 +4,6 @@ As soon as topics show in W_V, the force on the query of [MASK] is many times th
 Attention leaves its start in one direction, while value still grows: there are no two stages.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -90,7 +88,6 @@ def force_of(world: FlowWorld, w: float = 1e-7) -> Force:
 
 
 def contrast_eigenvalue(growth: Growth) -> float:
-    """lambda of W_V on topic contrasts (R1)."""
     return growth.masking.k**2 / growth.v * growth.shares.contrast
 
 

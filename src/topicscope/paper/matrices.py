@@ -1,7 +1,5 @@
 """Figures 1, 2, 6, 9 and 10: trained matrices over words, their means by relation, blocks or a diagonal."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -243,7 +241,6 @@ def judge_gram(found: list[Panel]) -> Outcome:
 
 
 def path_lines(title: str, paths: Sequence[dict[str, np.ndarray]]) -> Lines:
-    """Same minus different topic, and diagonal minus same topic; the band is from the lowest to the highest seed."""
     length = min(len(path["same"]) for path in paths)
     at = np.unique(np.geomspace(1, length, 150).astype(int)) - 1
     curves = {

@@ -4,8 +4,6 @@ Each outcome is stored as soon as it arrives, sealed, in a file named by its exp
 of all of them. Both are the same bytes for the same scale and seed; environment.json has the seconds that they took.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import math
@@ -14,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from topicscope.ground import (
     Cost,
@@ -113,9 +111,7 @@ class Reproduction(Result):
     folder: Path
 
     @classmethod
-    def of(
-        cls, context: Context, outcomes: Mapping[str, Outcome], seconds: Mapping[str, float], folder: Path
-    ) -> Reproduction:
+    def of(cls, context: Context, outcomes: Mapping[str, Outcome], seconds: Mapping[str, float], folder: Path) -> Self:
         ordered = {name: outcomes[name] for name in EXPERIMENTS if name in outcomes}
         return cls(context, ordered, {name: seconds[name] for name in ordered if name in seconds}, folder)
 
@@ -141,7 +137,7 @@ class Reproduction(Result):
             ],
         }
 
-    def table(self) -> pyarrow.Table:
+    def table(self) -> "pyarrow.Table":
         import pyarrow
 
         rows = self.as_dict()["results"]
@@ -152,7 +148,6 @@ class Reproduction(Result):
         return pyarrow.table(columns | {"seconds": seconds})
 
     def summary(self) -> list[str]:
-        """How many verdicts of each kind; why one is not 'reproduced', or its sizes are not the paper's."""
         return [
             "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
             f"scale {self.context.scale}, seed {self.context.seed}: {self.counts}.",
@@ -161,7 +156,6 @@ class Reproduction(Result):
         ]
 
     def intro(self) -> list[str]:
-        """The first sentence: the page's table and sections have the others."""
         return self.summary()[:1]
 
     def compared(self, name: str) -> Compared:
@@ -184,7 +178,6 @@ class Reproduction(Result):
 
     @property
     def counts(self) -> str:
-        """For example '20 reproduced, 14 as predicted, 1 not reproduced, 4 skipped'."""
         verdicts = (EXPERIMENTS[name].verdict_name(outcome.verdict) for name, outcome in self.outcomes.items())
         return counted(verdicts) or "no experiments"
 
@@ -319,7 +312,6 @@ def reproduce(
 
 
 def check_used(experiments: Sequence[Experiment[object]], context: Context) -> None:
-    """Raise InputError where models or a corpus are given that none of the experiments reads."""
     inputs: dict[Input, str] = {"models": "models (--model)", "corpus": "corpus (--corpus)"}
     for given, name in inputs.items():
         users = [e.id for e in EXPERIMENTS.values() if given in e.takes]

@@ -1,7 +1,5 @@
 """The second stage: what it learns (rank), where it does not come (no-correct-words), one topic per document."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 
@@ -109,8 +107,6 @@ STANDS, GROWS, EXACT_LOSS = 1.05, 10.0, 1e-6
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow without correct words, and the one with them from the same start."""
-
     world: FlowWorld
     seed: int
     times: list[float]

@@ -4,8 +4,6 @@ Value and embedding pull each other out of a cubic saddle at zero (R8). So a sma
 to each other, where one-hot words draw them apart.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
@@ -43,8 +41,6 @@ class Escape:
 
 @dataclass(frozen=True)
 class StartLaw:
-    """What the theory says at a scale: half-times with a trained embedding (NaN: it says nothing) and one-hot."""
-
     value: float
     key: float
     one_hot_value: float

@@ -1,12 +1,10 @@
 """When value, key and query rise: the law beside gradient flow (stage-law), and beside SGD (sgd-second-stage)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -177,7 +175,6 @@ def measure_flows(context: Context) -> list[StageFlow]:
 
 
 def worst(flow: StageFlow) -> float:
-    """The largest error of a half-time; infinite where a norm never gets half-way."""
     return max(abs(error) if math.isfinite(error) else math.inf for error in flow.errors)
 
 
@@ -379,7 +376,7 @@ class SgdCourse:
     value: list[float]
 
     @classmethod
-    def of(cls, setting: SgdSetting, run: training.Run) -> SgdCourse:
+    def of(cls, setting: SgdSetting, run: training.Run) -> Self:
         growth, norm = setting.world.growth(), run.metrics["norm_key"]
         start = {part: run.snapshots[0][part].astype(float) for part in ("value", "key", "query")}
         half = growth.half_time(setting.width, growth.realised_start(start["key"], start["query"]))
@@ -389,8 +386,6 @@ class SgdCourse:
 
 @dataclass(frozen=True)
 class SgdCourses:
-    """One course for each seed. `plateau`: |W_K| of the law at the second plateau."""
-
     setting: SgdSetting
     courses: list[SgdCourse]
     plateau: float

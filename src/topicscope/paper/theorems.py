@@ -40,8 +40,6 @@ UNIFORM_LOSS = 1 - 1 / 30  # the best squared loss under uniform attention: 1 - 
 
 @dataclass(frozen=True)
 class Trained:
-    """Numbers by name and seed, and a matrix over words of the first seed."""
-
     numbers: dict[str, list[float]]
     matrix: np.ndarray
     config: training.RunConfig

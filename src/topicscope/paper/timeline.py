@@ -21,7 +21,6 @@ class Timelines:
 
 
 def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.PretrainConfig]:
-    """A transformer from near zero on the user's text, probed as it learns, and its config."""
     config = pretraining.PretrainConfig.of(
         {
             "text": {"corpus": list(context.corpus)},

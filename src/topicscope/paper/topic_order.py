@@ -1,7 +1,5 @@
 """In which order topics are learnt: by falling E[theta_t^2] (topic-order), groups before topics (coarse-to-fine)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -116,7 +114,6 @@ def law_of(runs: list[training.Run]) -> TopicLaw:
 
 
 def measure_topics(context: Context) -> TopicTimes:
-    """Of every run 200 matrices are kept."""
     world = {"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS}
     runs = {
         name: train_flow(context, 0.5, 800, 200, topic_model=world, documents=documents | {"length": "infinite"})
@@ -141,7 +138,6 @@ def correlations(law: TopicLaw) -> tuple[list[float], list[float]] | None:
 
 
 def time_error(law: TopicLaw) -> float:
-    """How far the mean half-time of a topic is from that of W(t), as a share; of all topics the largest."""
     return float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1)))
 
 

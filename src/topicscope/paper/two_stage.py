@@ -3,8 +3,6 @@
 And how much of them is Adam's epsilon, and what gradient flow does.
 """
 
-from __future__ import annotations
-
 import itertools
 import tempfile
 from collections import Counter
@@ -12,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import mode
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +23,17 @@ DEFAULT_EPS = 1e-8
 LOSS, EMBEDDING = "objective.loss", "model.embedding"
 LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
 T50 = ("t50_value", "t50_key", "t50_query")
+
+
+@dataclass(frozen=True)
+class Swept:
+    axes: Axes
+    rows: list[Row]
+    base: Mapping[str, object] = field(default_factory=dict)
+
+    def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
+        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
+        return [panel for panel in figure.panels if isinstance(panel, Map)]
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[object, ...], list[Row]]:
@@ -187,15 +196,13 @@ def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
 
 
 class Shares(NamedTuple):
-    """How many cells there are, how many have a prediction, and how many take it."""
-
     cells: int
     covered: int
     right: int
     share: float
 
     @classmethod
-    def of(cls, found: Sequence[Cell]) -> Shares:
+    def of(cls, found: Sequence[Cell]) -> Self:
         right = sum(one.right for one in found)
         return cls(len(found), sum(one.covered for one in found), right, right / len(found) if found else 0.0)
 
@@ -306,23 +313,7 @@ BLIND = {"squared": 0.99, "cross-entropy": 4.605}
 
 
 @dataclass(frozen=True)
-class Swept:
-    """A grid that was run: its axes, and one row per point; and what all points share, to predict their phases."""
-
-    axes: Axes
-    rows: list[Row]
-    base: Mapping[str, object] = field(default_factory=dict)
-
-    def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
-        """One of each loss and embedding."""
-        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
-        return [panel for panel in figure.panels if isinstance(panel, Map)]
-
-
-@dataclass(frozen=True)
 class StageMaps:
-    """Learning rate x initial scale for each optimiser, epsilon x initial scale, and SGD at two rates."""
-
     maps: dict[str, Swept]
     epsilon: Swept
     flow: list[Row]
