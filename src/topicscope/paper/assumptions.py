@@ -6,6 +6,7 @@ beside training under uniform attention, in worlds that the theorems leave out.
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ SIZES: dict[str, object] = {"topics": TOPICS, "words_per_topic": WORDS}
 PAIRS: dict[str, object] = {"kind": "fixed", "topics_per_document": 2, "length": "infinite"}
 CORRELATED = [[2.0 if i == j else 1.2 if i // 2 == j // 2 else 0.0 for j in range(TOPICS)] for i in range(TOPICS)]
 NORMAL: dict[str, object] = {"kind": "logistic-normal", "covariance": CORRELATED, "length": "infinite"}
-SAMPLED = {"batch_size": 1000}  # where documents are finite: those of a step are only a sample of their words
+# Where documents are finite: those of a step are only a sample of their words.
+SAMPLED: dict[str, object] = {"batch_size": 1000}
 # By the assumption that is relaxed.
 WORLDS: dict[str, dict[str, object]] = {
     "none (Theorem 2)": {},
@@ -37,8 +39,8 @@ WORLDS: dict[str, dict[str, object]] = {
         "documents": {"kind": "groups", "groups": 2, "rho": 0.5, "topics_per_document": 2, "length": "infinite"}
     },
     "logistic normal": {"documents": NORMAL},
-    "documents of 30 words": {"documents": PAIRS | {"length": 30}} | SAMPLED,
-    "100 to 150 words": {"documents": PAIRS | {"length": [100, 150]}} | SAMPLED,
+    "documents of 30 words": SAMPLED | {"documents": PAIRS | {"length": 30}},
+    "100 to 150 words": SAMPLED | {"documents": PAIRS | {"length": [100, 150]}},
     "many at once": {
         "topic_model": {
             "topics": TOPICS,
@@ -179,7 +181,7 @@ def unrelaxed(name: str, config: training.RunConfig, base: training.RunConfig) -
 
 
 def measure_worlds(context: Context) -> dict[str, RelaxedWorld]:
-    settings = {"topic_model": SIZES, "documents": PAIRS}
+    settings: dict[str, Any] = {"topic_model": SIZES, "documents": PAIRS}
     runs = {name: train_flow(context, 0.15, 400, **(settings | change)) for name, change in WORLDS.items()}
     base = next(iter(runs.values()))[0].config
     return {

@@ -49,8 +49,8 @@ class Outcome:
     reason: str
     figures: list[Figure] = field(default_factory=list)
     tables: list[TableData] = field(default_factory=list)
-    numbers: dict[str, object] = field(default_factory=dict)
-    config: dict[str, object] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
     differs: str = ""
 

@@ -7,6 +7,7 @@ to each other, where one-hot words draw them apart.
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -152,15 +153,15 @@ def figure(found: StartFlows) -> Figure:
         x = [flow.scale * time for time in flow.times if flow.scale * time <= 5]
         y = np.round(flow.contrast[1 : len(x)], 5).tolist()
         courses.append(Series(f"s = {flow.scale:.3g}", x[1:], y))
-    log, scale = {"log_x": True, "log_y": True}, "scale s of the start"
+    lines = partial(Lines, x_label="scale s of the start", log_x=True, log_y=True)
     return Figure(
         "small-start",
         "Trained embedding: value needs a time of 1/s, so the two stages come nearer to each other",
         "Left: half-way times against s; value follows 1/s, not ln(1/s). Middle: key's half-way time over value's "
         "falls as s gets smaller; with one-hot words this ratio rises. Right: topic contrast against s x time.",
         [
-            Lines("half-way times", halves, scale, "time", **log),
-            Lines("key over value", apart, scale, "t50(key) / t50(value)", **log),
+            lines("half-way times", halves, y_label="time"),
+            lines("key over value", apart, y_label="t50(key) / t50(value)"),
             Lines("topic contrast, one seed", courses, "s x time", "share of 1/k", levels=[(0.5, "half")]),
         ],
         columns=3,

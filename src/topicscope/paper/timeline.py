@@ -34,11 +34,13 @@ def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.P
             "batch_size": context.pick(32, 64),
         }
     )
-    probe = {"documents": context.pick(100, 250), "threshold": 0.002, "seed": context.seed, "device": "cpu"}
     with tempfile.TemporaryDirectory() as folder, one_thread():
         run = str(Path(folder) / "run")
         pretraining.pretrain(config, run)
-        return language.timeline(language.TimelineConfig(run, context.corpus, **probe)), config
+        probed = language.TimelineConfig(
+            run, context.corpus, documents=context.pick(100, 250), threshold=0.002, seed=context.seed, device="cpu"
+        )
+        return language.timeline(probed), config
 
 
 def measure(context: Context) -> Timelines:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -45,7 +46,7 @@ FLOW: dict[str, object] = {
 }
 
 
-def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **settings: object) -> list[training.Run]:
+def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **settings: Any) -> list[training.Run]:
     """Only the value matrix is trained, by SGD of this rate; `kept` matrices of its course are kept.
 
     The full scale has four times the steps in the same time of flow.
@@ -124,8 +125,8 @@ def measure_topics(context: Context) -> TopicTimes:
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
     """Spearman's, of numbers without ties."""
-    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (one, other)]
-    return float(np.corrcoef(*ranks)[0, 1])
+    first, second = (np.argsort(np.argsort(values)).astype(float) for values in (one, other))
+    return float(np.corrcoef(first, second)[0, 1])
 
 
 def correlations(law: TopicLaw) -> tuple[list[float], list[float]] | None:

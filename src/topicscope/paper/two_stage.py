@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import mode
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,16 +36,16 @@ class Swept:
         return [panel for panel in figure.panels if isinstance(panel, Map)]
 
 
-def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[object, ...], list[Row]]:
+def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
     """Rows by their values of these columns; None where a row has no such column."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row.get(name) for name in names), []).append(row)
     return groups
 
 
-def by_setting(rows: Iterable[Row]) -> dict[tuple[object, ...], list[Row]]:
-    return grouped(rows, LOSS, EMBEDDING)
+def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    return {(loss, embedding): here for (loss, embedding), here in grouped(rows, LOSS, EMBEDDING).items()}
 
 
 def both_occur(rows: Sequence[Row], at: str) -> bool:
@@ -65,7 +65,7 @@ def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flo
     ]
 
 
-def panel_sentence(optimiser: str, loss: object, embedding: object, rows: Sequence[Row]) -> str:
+def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
     counts = Counter(row["phase"] for row in rows)
     listed = ", ".join(f"{counts[name]} {name}" for name in PHASES if counts[name])
     two = [row for row in rows if row["phase"] == "two-stage"]
@@ -102,7 +102,7 @@ def mean_separation(rows: Iterable[Row]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def epsilon_sentence(loss: object, embedding: object, rows: Sequence[Row]) -> str:
+def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """Is the separation there without epsilon, and what does epsilon do to it?"""
     at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in values_of(rows, EPS)}
     smallest, least = next(iter(at.items()))
@@ -117,7 +117,7 @@ def epsilon_sentence(loss: object, embedding: object, rows: Sequence[Row]) -> st
     )
 
 
-def flow_sentence(loss: object, embedding: object, rows: Sequence[Row]) -> str:
+def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """The same time at two rates: agreement means gradient flow."""
     parts = []
     for scale in values_of(rows, SCALE):
@@ -317,7 +317,7 @@ class StageMaps:
     maps: dict[str, Swept]
     epsilon: Swept
     flow: list[Row]
-    config: Mapping[str, object]
+    config: dict[str, object]
 
 
 def run_grid(context: Context, axes: Axes, **base: object) -> Swept:
