@@ -59,8 +59,12 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
     by_relation = zip(RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
-    series = [by_category(relation, means) for relation, means in by_relation]
-    panel = Points(name.replace("table", "Table "), list(rows), series, "mean attention of a pair of positions")
+    panel = Points(
+        name.replace("table", "Table "),
+        list(rows),
+        [by_category(relation, means) for relation, means in by_relation],
+        "mean attention of a pair of positions",
+    )
     return Figure(name, title, alt, [panel], 1)
 
 
@@ -92,36 +96,21 @@ def measure_blocks(context: Context) -> list[AttentionRow]:
 def judge_blocks(found: list[AttentionRow]) -> Outcome:
     setting = Setting.of(10, 10, 3)
     low, high = theorem3(setting).bounds["gamma"]
-    rows, numbers, good, shown = [], {}, [], {}
-    for row in found:
-        adam, attention, blocks = row.config.optimizer.name == "adam", row.attention, contrast(row.blocks)
-        label = f"Adam {row.lr:g}" if adam else f"SGD {row.lr:g} (x {SGD_FACTOR})"
-        difference = estimate([a.same_topic - a.different_topic for a in attention])
-        good.append(difference.above_zero and blocks.above_zero)
-        shown[label] = attention_estimates(attention)
-        ratios = {
-            "alpha": [a.alpha for a in attention],
-            "beta": [a.beta for a in attention],
-            "gamma": [setting.gamma(a.alpha, a.beta) for a in attention],
+    names = {"adam": "Adam {:g}", "sgd": f"SGD {{:g}} (x {SGD_FACTOR})"}
+    labels = [names[row.config.optimizer.name].format(row.lr) for row in found]
+    shown = [attention_estimates(row.attention) for row in found]
+    differences = [estimate([a.same_topic - a.different_topic for a in row.attention]) for row in found]
+    contrasts = [contrast(row.blocks) for row in found]
+    good = [gap.above_zero and blocks.above_zero for gap, blocks in zip(differences, contrasts, strict=True)]
+    ratios = [
+        {
+            "alpha": [a.alpha for a in row.attention],
+            "beta": [a.beta for a in row.attention],
+            "gamma": [setting.gamma(a.alpha, a.beta) for a in row.attention],
         }
-        rows.append(
-            [
-                *(label, paper_cell(PAPER_BLOCKS[row.config.optimizer.name, row.lr]), *attention_cells(shown[label])),
-                ", ".join(f"{np.mean(values):.3g}" for values in ratios.values()),
-                *(str(blocks), "yes" if good[-1] else "no"),
-            ]
-        )
-        numbers[label] = {
-            "means": [mean.mean for mean in shown[label]],
-            "same_topic": [a.same_topic for a in attention],
-            "different_topic": [a.different_topic for a in attention],
-            "difference": asdict(difference),
-            "contrast of W_V": asdict(blocks),
-            "rate": row.config.optimizer.lr,
-            **ratios,
-            "interval": [low, high],
-        }
-    same, different = (listed((means[k].mean for means in shown.values()), ".3g") for k in (1, 2))
+        for row in found
+    ]
+    same, different = (listed((means[k].mean for means in shown), ".3g") for k in (1, 2))
     return Outcome(
         paper="mean attention: same topic .0100 to .0116, different topic .0064 to .0071",
         theory=f"Theorem 3 at tau = 3: gamma in ({low:.3g}, {high:.3g}), asymptotically",
@@ -135,7 +124,7 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
                 "table3",
                 "Attention by relation, block-wise W_V",
                 "Mean attention to the same word, the same topic and different topics for five optimisers.",
-                shown,
+                dict(zip(labels, shown, strict=True)),
             )
         ],
         tables=[
@@ -146,12 +135,37 @@ def judge_blocks(found: list[AttentionRow]) -> Outcome:
                     *("same word", "same topic", "different topic", "alpha, beta, gamma"),
                     *("W_V: same - different topic (95%)", "holds"),
                 ],
-                rows,
+                [
+                    [
+                        label,
+                        paper_cell(PAPER_BLOCKS[row.config.optimizer.name, row.lr]),
+                        *attention_cells(means),
+                        ", ".join(f"{np.mean(values):.3g}" for values in three.values()),
+                        *(str(blocks), "yes" if holds else "no"),
+                    ]
+                    for label, row, means, three, blocks, holds in zip(
+                        labels, found, shown, ratios, contrasts, good, strict=True
+                    )
+                ],
             )
         ],
-        numbers=numbers,
+        numbers={
+            label: {
+                "means": [mean.mean for mean in means],
+                "same_topic": [a.same_topic for a in row.attention],
+                "different_topic": [a.different_topic for a in row.attention],
+                "difference": asdict(gap),
+                "contrast of W_V": asdict(blocks),
+                "rate": row.config.optimizer.lr,
+                **three,
+                "interval": [low, high],
+            }
+            for label, row, means, three, gap, blocks in zip(
+                labels, found, shown, ratios, differences, contrasts, strict=True
+            )
+        },
         config=found[0].config.as_dict(),
-        ours=float(np.mean([means[1].mean for means in shown.values()])),
+        ours=float(np.mean([means[1].mean for means in shown])),
     )
 
 

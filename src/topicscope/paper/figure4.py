@@ -136,9 +136,8 @@ class Timing:
     @classmethod
     def of(cls, runs: Sequence[Norms]) -> Self:
         courses = [stages(run) for run in runs]
-        t50 = np.array([[getattr(course, part) for part in PARTS] for course in courses])
-        known = bool(np.isfinite(t50).all())
-        halves = dict(zip(PARTS, t50.mean(0).tolist(), strict=True))
+        halves = {part: float(np.mean([getattr(course, part) for course in courses])) for part in PARTS}
+        known = all(map(math.isfinite, halves.values()))
         return cls(halves, estimate([course.separation for course in courses]) if known else None)
 
     @property
@@ -168,17 +167,13 @@ def beside(runs: Sequence[Norms]) -> list[list[str]]:
     return rows
 
 
-def halves(runs: Sequence[Norms]) -> str:
-    return ", ".join(f"{part} {span([readings(run)[f'{part} half'] for run in runs])}" for part in PARTS)
-
-
 def sizes(runs: Sequence[Norms]) -> str:
     outside = [f"{name} {ours} (figure {theirs})" for name, theirs, ours, off in beside(runs) if off != "inside"]
-    ends = [(run["query end"], run["key end"]) for run in map(readings, runs)]
+    ratios = [run["query end"] / run["key end"] for run in map(readings, runs)]
     return (
         f"times and sizes (not judged): distance to the figure {distance(runs):.3f}, {10 - len(outside)} of 10 "
         f"numbers in its ranges{'; outside: ' if outside else ''}{', '.join(outside)}; at step {FIGURE_STEPS:,} query "
-        f"is {span([query / key for query, key in ends])} times key (figure {span(QUERY_OVER_KEY)})"
+        f"is {span(ratios)} times key (figure {span(QUERY_OVER_KEY)})"
     )
 
 
@@ -265,11 +260,12 @@ def judge(found: StageNorms) -> Outcome:
     distances = {name: distance(runs) for name, runs in found.settings.items()}
     runs, nearest = next(iter(found.settings.values())), next(iter(timings.values()))
     others = [name for name, t in timings.items() if not t.two_stages]
+    halves = ", ".join(f"{part} {span([readings(run)[f'{part} half'] for run in runs])}" for part in PARTS)
     return Outcome(
         paper="norm at step 1,000, and the step at which half of it is reached: value 1.3 to 2.1, steps 110 to 240; "
         "key 4.7 to 6.4, steps 520 to 860; query 6.2 to 8.8, steps 540 to 840",
         theory=predicted(found.config),
-        measured=f"step at which half of the norm at step 1,000 is reached: {halves(runs)}; step at which half of the "
+        measured=f"step at which half of the norm at step 1,000 is reached: {halves}; step at which half of the "
         f"rise to the plateau of {STEPS:,} steps is made (t50): "
         + ", ".join(f"{part} {half:.0f}" for part, half in nearest.halves.items()),
         verdict=verdict(nearest.two_stages),

@@ -69,8 +69,7 @@ def measure(context: Context) -> LayerRuns:
         ]
 
     slow, fast = context.pick((0.001, 0.003), (0.0003, 0.001))  # wider models take smaller steps
-    near = [*runs("near zero", fast), *runs("near zero", slow)]
-    return LayerRuns(near, runs("usual start", slow), bool(context.corpus))
+    return LayerRuns(runs("near zero", fast) + runs("near zero", slow), runs("usual start", slow), bool(context.corpus))
 
 
 def value_first(steps: dict[str, float]) -> bool:

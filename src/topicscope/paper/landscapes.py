@@ -28,9 +28,10 @@ class Landscapes:
 
 def measure_landscapes(_: Context, kind: Kind) -> Landscapes:
     settings = {tau: Setting.of(TOPICS, WORDS_PER_TOPIC, tau) for tau in REFERENCE[kind]}
-    grids = {tau: landscape(s, kind, "paper", cap=kind == "diagonal") for tau, s in settings.items()}
-    gammas = {tau: best_attention(s, kind, "paper").gamma for tau, s in settings.items() if kind == "blocks"}
-    return Landscapes(grids, gammas)
+    return Landscapes(
+        {tau: landscape(s, kind, "paper", cap=kind == "diagonal") for tau, s in settings.items()},
+        {tau: best_attention(s, kind, "paper").gamma for tau, s in settings.items() if kind == "blocks"},
+    )
 
 
 def minimum_number(kind: Kind) -> Number:

@@ -117,10 +117,16 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
     course = "falls" if falls else "does not fall"
     silent = all(abs(attention_ratio(here["attention"]) - 1) < 0.01 for _, here in fresh)
     measures = [name for name in pages.MAIN_MEASURES if name in judged or not found.known]
-    text, joint = (difference_text, ", ") if found.known else (language.ratio_text, " ")
+
+    def text(name: str, effect: Effect | None) -> str:
+        """A ratio; of small models, where the different-topic mean may be zero, both means."""
+        if not found.known:
+            return language.ratio_text(effect)
+        return f"{name} -" if effect is None else f"{name} {effect.same:.3g} against {effect.different:.3g}"
+
     measured = [
         f"{language.short(row.model)} {row.threshold:g}: "
-        + joint.join(f"{name} {text(here[name])}" if found.known else text(here[name]) for name in measures)
+        + (", " if found.known else " ").join(text(name, here[name]) for name in measures)
         for row, here in trained
     ]
     encoders = [
@@ -147,11 +153,6 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
         ours=known(float(np.mean([here[0] if here else math.nan for here in ratios]))),
         differs=found.differs,
     )
-
-
-def difference_text(effect: Effect | None) -> str:
-    """Same-topic and different-topic mean, where a ratio says little: the latter may be zero."""
-    return "-" if effect is None else f"{effect.same:.3g} against {effect.different:.3g}"
 
 
 TABLE1 = Experiment(
@@ -184,8 +185,7 @@ PAPER_PAIRS = (
 
 def judge_pairs(found: Probed) -> Outcome:
     rows = found.probe.cooccurrence
-    margins = [row.cosine.margin_interval for row in rows]
-    nearer = [margin is not None and margin[0] > 0 for margin in margins]
+    nearer = [margin is not None and margin[0] > 0 for margin in (row.cosine.margin_interval for row in rows)]
     means = [(row.cosine.same_topic, row.cosine.cooccurring) for row in rows]
     gaps = [topic - pairs for topic, pairs in means if topic is not None and pairs is not None]
     return Outcome(
@@ -464,8 +464,7 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
     silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and random is not None and random[0] <= 0 <= random[1]
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
-    shown = range(0, len(found.losses), 10)
-    losses = Series("loss", [float(step) for step in shown], [found.losses[step] for step in shown])
+    losses = Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])
     probed = [*pages.head_figures(heads), *pages.topic_figures(found.probe.topics)]
     return Outcome(
         paper="same-topic words are more similar and attend to each other more (Table 1)",

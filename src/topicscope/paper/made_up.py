@@ -186,10 +186,6 @@ class SmallModels:
     topics: language.Topics
     losses: dict[str, tuple[float, float]]  # by model: at the first step, and the mean of the last 50
 
-    def threshold(self, words: int) -> float:
-        """The share of the vocabulary at which each topic keeps so many words, however the product is rounded."""
-        return (words + 0.5) / self.topics.vocabulary_size
-
 
 def small_models(context: Context) -> SmallModels:
     """Trained once per process; every random draw follows from the seed, so that it is the same whenever it is done."""
@@ -219,9 +215,9 @@ def probe_small(context: Context, words: int | None = None, **settings: Any) -> 
     """The probes of all five at their known topics: of each topic all words, or so many of the likeliest."""
     small = small_models(context)
     all_words = len(small.made_up.words) // len(small.made_up.names) + LENT  # its own, and those that another lends
-    measurement = language.Measurement(
-        thresholds=(small.threshold(words or all_words),), seed=context.seed, ablation=False, **settings
-    )
+    # the share of the vocabulary at which each topic keeps so many words, however the product is rounded
+    threshold = ((words or all_words) + 0.5) / small.topics.vocabulary_size
+    measurement = language.Measurement(thresholds=(threshold,), seed=context.seed, ablation=False, **settings)
     texts = small.made_up.texts[: context.pick(150, 1000)]
     probes = [language.probe_model(model, texts, small.topics, measurement) for model in small.models]
     return language.Probe.joined(probes, [], measurement)

@@ -55,7 +55,7 @@ def both_occur(rows: Sequence[Row], at: str) -> bool:
 
 
 def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    everywhere = [*itertools.chain(*maps.values())]
+    everywhere = list(itertools.chain(*maps.values()))
     return [
         *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
         large_start(everywhere),
