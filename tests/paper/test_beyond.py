@@ -309,15 +309,15 @@ def test_flows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         return flow_samples.flow(world, scale, seed)
 
     monkeypatch.setattr(stage_law, "stage_flow", made)
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
     context = Context("quick", 2)
     assert stage_law.stage_flows(context) is stage_law.stage_flows(context)
     assert len(asked) == 18
     assert {seed for _, _, seed in asked} == {2000, 2001}
     assert {scale for _, scale, _ in asked} == {1e-4, 1e-3, 1e-2}
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
     assert len(stage_law.stage_flows(Context("full"))) == 75
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
 
 
 def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,9 +112,9 @@ def test_known_topics_and_what_stands_together_most_often() -> None:
 def few_steps() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "TRAINING_STEPS", {"quick": 2, "full": 3})
-        made_up._trained.cache_clear()
+        made_up.small_models.cache_clear()
         yield
-        made_up._trained.cache_clear()
+        made_up.small_models.cache_clear()
 
 
 @pytest.mark.model
@@ -127,7 +127,7 @@ def test_five_architectures_are_trained_once_and_repeat(few_steps: None, monkeyp
     assert all(4.9 < first < 5.2 for first, _ in losses.values())  # log 150 = 5.01
     assert losses["small-bert"] != losses["small-electra"]  # another seed: else they were the same model
     monkeypatch.setattr(made_up, "ARCHITECTURES", ARCHITECTURES[:2])
-    again = made_up._trained.__wrapped__("quick", 1)
+    again = made_up.small_models.__wrapped__(Context("quick", 1))
     assert again.losses == {name: losses[name] for name in ("small-bert", "small-albert")}
     for one, other in zip(found.models, again.models, strict=False):
         for name, weight in one.model.state_dict().items():

@@ -3,6 +3,7 @@
 Full batches: every document of a small world at every step, so that nothing but epsilon slows the entries down.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,7 +61,6 @@ class Clock:
 @dataclass(frozen=True)
 class ClockRuns:
     clocks: list[Clock]
-    lines: dict[FlowWorld, list[tuple[float, float, float, float]]]
     config: training.RunConfig
 
 
@@ -106,27 +106,20 @@ def train(context: Context, world: FlowWorld, eps: float, steps: int) -> list[tr
 
 
 def measure(context: Context) -> ClockRuns:
-    clocks, lines, configs = [], {}, []
-    epsilons = EPSILONS[context.scale]
-    for world in WORLDS:
-        for eps in epsilons:
-            said = predicted(world, eps)
-            # the half-way step of key by one entry with Adam's own averages
-            entry = entry_steps(
-                world.growth(), value=said.value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps
-            )
-            said = said._replace(followed=entry)
-            assert said.attention is not None
-            runs = train(context, world, eps, 10 * round(LONGER * said.attention / 10))
-            value, key = zip(*(half_way_steps(run, world) for run in runs), strict=True)
-            clocks.append(Clock(world, eps, said, predicted(world, 10 * eps), list(value), list(key)))
-            configs.append(runs[0].config)
-        grid = np.geomspace(epsilons[0], epsilons[-1], 23).tolist()
-        lines[world] = [
-            (eps, here.value, here.attention or 0.0, there.attention or 0.0)
-            for eps, here, there in ((eps, predicted(world, eps), predicted(world, 10 * eps)) for eps in grid)
-        ]
-    return ClockRuns(clocks, lines, configs[0])
+    clocks, configs = [], []
+    for world, eps in itertools.product(WORLDS, EPSILONS[context.scale]):
+        said = predicted(world, eps)
+        # the half-way step of key by one entry with Adam's own averages
+        entry = entry_steps(
+            world.growth(), value=said.value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps
+        )
+        said = said._replace(followed=entry)
+        assert said.attention is not None
+        runs = train(context, world, eps, 10 * round(LONGER * said.attention / 10))
+        value, key = zip(*(half_way_steps(run, world) for run in runs), strict=True)
+        clocks.append(Clock(world, eps, said, predicted(world, 10 * eps), list(value), list(key)))
+        configs.append(runs[0].config)
+    return ClockRuns(clocks, configs[0])
 
 
 def worst(steps: list[float], formula: float) -> float:
@@ -146,15 +139,18 @@ def checks(clock: Clock) -> list[bool | None]:
 
 def panel(world: FlowWorld, found: ClockRuns) -> Lines:
     here = [clock for clock in found.clocks if clock.world == world]
-    x, value, key, tenfold = (list(column) for column in zip(*found.lines[world], strict=True))
     at = [clock.eps for clock in here]
+    x = np.geomspace(at[0], at[-1], 23).tolist()
+    said, tenfold = ([predicted(world, factor * eps) for eps in x] for factor in (1, 10))
     entry = {clock.eps: clock.predicted.followed for clock in here if clock.predicted.followed is not None}
     return Lines(
         f"(T, v, tau) = {world}",
         [
-            Series("value, predicted", x, value),
-            Series("key, predicted", x, key),
-            Series("key, ten times epsilon in the formula", x, tenfold, thin=True),
+            Series("value, predicted", x, [clock.value for clock in said]),
+            Series("key, predicted", x, [clock.attention or 0.0 for clock in said]),
+            Series(
+                "key, ten times epsilon in the formula", x, [clock.attention or 0.0 for clock in tenfold], thin=True
+            ),
             *([Series("key, one entry followed", [*entry], [*entry.values()], thin=True)] if entry else []),
             *(
                 with_intervals(f"{name}, trained", at, [estimate(getattr(clock, name)) for clock in here])

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 
 from topicscope import language, pretraining
 from topicscope.ground import Stream, generator
-from topicscope.paper.experiment import Context, Scale
+from topicscope.paper.experiment import Context
 from topicscope.world import Dirichlet, TopicModel
 
 DOCUMENTS, LENGTH = 3000, 48
@@ -187,21 +187,17 @@ class SmallModels:
     losses: dict[str, tuple[float, float]]  # by model: at the first step, and the mean of the last 50
 
 
+@lru_cache(maxsize=1)
 def small_models(context: Context) -> SmallModels:
     """Trained once per process; every random draw follows from the seed, so that it is the same whenever it is done."""
-    return _trained(context.scale, context.seed)
-
-
-@lru_cache(maxsize=1)
-def _trained(scale: Scale, seed: int) -> SmallModels:
     lists = word_lists()
-    made_up, tokenizer = sample_language(lists, seed), build_tokenizer(lists)
+    made_up, tokenizer = sample_language(lists, context.seed), build_tokenizer(lists)
     models, losses = [], {}
     for number, architecture in enumerate(ARCHITECTURES):
         # ALBERT's embeddings pass through one more matrix, and it learns later
-        steps = round(TRAINING_STEPS[scale] * (1.6 if architecture == "albert" else 1))
+        steps = round(TRAINING_STEPS[context.scale] * (1.6 if architecture == "albert" else 1))
         # another seed for each: ELECTRA's generator would else have the very weights of BERT
-        own = {"model": SHAPE | {"architecture": architecture}, "steps": steps, "seed": 1000 * seed + number}
+        own = {"model": SHAPE | {"architecture": architecture}, "steps": steps, "seed": 1000 * context.seed + number}
         run = pretraining.pretrain(
             pretraining.PretrainConfig.of(SETTINGS | own), texts=made_up.texts, tokenizer=tokenizer
         )

@@ -138,24 +138,10 @@ def measure_pairs(context: Context) -> list[Pair]:
     return pairs
 
 
-def pair_panel(pair: Pair) -> Lines:
-    flow = pair.with_words
-    return Lines(
-        f"|W_K| over its start, {pair.world}",
-        [
-            Series("p_c = .1", flow.times[1:], (np.array(flow.key) / flow.key[0]).round(5).tolist()[1:]),
-            Series("p_c = 0", pair.times[1:], np.round(pair.norms["key"], 5).tolist()[1:]),
-        ],
-        "time",
-        "times the start",
-        log_x=True,
-        log_y=True,
-    )
-
-
 def judge_pairs(pairs: list[Pair]) -> Outcome:
     growth, control = max(pair.growth for pair in pairs), min(pair.growth_with_words for pair in pairs)
     error = max(abs(pair.losses[-1] - pair.bayes) for pair in pairs)
+    first = {pair.world: (pair, pair.with_words) for pair in reversed(pairs)}
     return Outcome(
         paper="the second stage is shown only with p_correct > 0",
         theory="p_correct = 0: no force on attention, and the first stage ends at the Bayes loss 1 - 1/(v tau)",
@@ -172,7 +158,22 @@ def judge_pairs(pairs: list[Pair]) -> Outcome:
                 "Key with and without correct words",
                 "Without correct words the norm of W_K stays at its start; with them it grows to at least "
                 f"{control:.3g} times its start.",
-                [pair_panel(next(pair for pair in pairs if pair.world == world)) for world in WORLDS],
+                [
+                    Lines(
+                        f"|W_K| over its start, {pair.world}",
+                        [
+                            Series(
+                                "p_c = .1", flow.times[1:], (np.array(flow.key) / flow.key[0]).round(5).tolist()[1:]
+                            ),
+                            Series("p_c = 0", pair.times[1:], np.round(pair.norms["key"], 5).tolist()[1:]),
+                        ],
+                        "time",
+                        "times the start",
+                        log_x=True,
+                        log_y=True,
+                    )
+                    for pair, flow in (first[world] for world in WORLDS)
+                ],
                 columns=3,
             )
         ],

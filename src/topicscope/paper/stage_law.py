@@ -27,7 +27,6 @@ from topicscope.world import Fixed, Masking, TopicModel
 
 STAGE_FLOWS = "stage flows"  # of the experiments that share the flows: they run in one process, one after another
 SCALES: dict[Scale, tuple[float, ...]] = {"quick": (1e-4, 1e-3, 1e-2), "full": (1e-5, 1e-4, 1e-3, 3e-3, 1e-2)}
-SEEDS: dict[Scale, int] = {"quick": 2, "full": 5}
 COMMON = 1e-3  # the scale that `no-correct-words` takes too
 # Up to this scale there is a second plateau: from larger starts the third act begins before the second ends.
 SMALL = 1e-3
@@ -154,15 +153,11 @@ def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = 8.0) ->
     )
 
 
+@lru_cache(maxsize=1)
 def stage_flows(context: Context) -> list[StageFlow]:
     """All worlds, scales and seeds; computed once per process."""
-    return _flows(context.scale, context.seed)
-
-
-@lru_cache(maxsize=1)
-def _flows(scale: Scale, seed: int) -> list[StageFlow]:
-    seeds = Context(scale, seed).seeds(**SEEDS)
-    return [stage_flow(world, s, i) for world in WORLDS for s in SCALES[scale] for i in seeds]
+    seeds = context.seeds(2, 5)
+    return [stage_flow(world, s, i) for world in WORLDS for s in SCALES[context.scale] for i in seeds]
 
 
 CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a share
@@ -316,7 +311,12 @@ def judge_flows(flows: list[StageFlow]) -> Outcome:
                 for flow in flows
             ]
         },
-        config={"worlds": [list(world) for world in WORLDS], "scales": SCALES, "seeds": SEEDS, "common_scale": COMMON},
+        config={
+            "worlds": [list(world) for world in WORLDS],
+            "scales": SCALES,
+            "seeds": {"quick": 2, "full": 5},
+            "common_scale": COMMON,
+        },
         ours=float(np.median([flow.measured.key / flow.predicted.key for flow in flows])),
     )
 
