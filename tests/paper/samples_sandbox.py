@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import assumptions, finite_length, landscapes, matrices, theorems, topic_order
+from topicscope.paper import assumptions, finite_length, matrices, theorems, topic_order
 from topicscope.paper.attention_tables import AttentionRow
 from topicscope.paper.matrices import PAIRS, Blocks, Panel
-from topicscope.theory import Landscape, Setting, group_rates
+from topicscope.theory import Landscape, Setting, ValueMatrix, group_rates
 from topicscope.training import RunConfig
 
 SEEDS = (-0.01, 0.0, 0.01)
@@ -162,20 +162,20 @@ LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}
 
 
 def grids(
-    kind: landscapes.Kind, tau: int = 60, off: float = 0.0, gamma: float = 0.0, place: tuple[float, float] | None = None
-) -> landscapes.Landscapes:
+    kind: ValueMatrix, tau: int = 60, off: float = 0.0, gamma: float = 0.0, place: tuple[float, float] | None = None
+) -> theorems.Landscapes:
     """The reference minima. At one tau: another loss, another best gamma (as a share), another place."""
     made, gammas = {}, {}
-    for t, loss in landscapes.REFERENCE[kind].items():
+    for t, loss in theorems.REFERENCE[kind].items():
         alpha, beta = place if place and t == tau else LOWEST[kind]
         low = loss + (off if t == tau else 0.0)
         made[t] = Landscape(np.array([alpha, 1e6]), np.array([1e-3, beta]), np.array([[1.0, low], [1.1, 1.2]]))
         if kind == "blocks":
-            gammas[t] = landscapes.BEST_GAMMA[t] * (1 + (gamma if t == tau else 0.0))
-    return landscapes.Landscapes(made, gammas)
+            gammas[t] = theorems.BEST_GAMMA[t] * (1 + (gamma if t == tau else 0.0))
+    return theorems.Landscapes(made, gammas)
 
 
-def bad_grids(kind: landscapes.Kind, **places: tuple[float, float]) -> dict[str, landscapes.Landscapes]:
+def bad_grids(kind: ValueMatrix, **places: tuple[float, float]) -> dict[str, theorems.Landscapes]:
     made = {
         "a minimum above in the fifth digit": grids(kind, off=6e-6),
         "a minimum below in the fifth digit": grids(kind, off=-6e-6),

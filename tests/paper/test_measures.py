@@ -14,7 +14,7 @@ from tests.paper.samples_sandbox import grids
 from tests.paper.settings import RULES, dotted, settings_of
 from tests.paper.short_training import measured
 from topicscope import training
-from topicscope.paper import EXPERIMENTS, Context, landscapes
+from topicscope.paper import EXPERIMENTS, Context, theorems
 from topicscope.paper.matrices import blocks_of
 from topicscope.theory import Setting, theorem1, theorem2
 from topicscope.training import Run, RunData
@@ -179,8 +179,8 @@ def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
 
 def test_minima_of_the_landscapes_themselves() -> None:
     """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
-    assert landscapes.measure_landscapes(Context(), "diagonal").gammas == {}
-    gammas = landscapes.measure_landscapes(Context(), "blocks").gammas
+    assert theorems.measure_landscapes(Context(), "diagonal").gammas == {}
+    gammas = theorems.measure_landscapes(Context(), "blocks").gammas
     assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
     assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
     outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import language, pretraining
-from topicscope.ground import Stream, generator
+from topicscope.ground import Stream, generator, merged
 from topicscope.paper.experiment import Context
 from topicscope.world import Dirichlet, TopicModel
 
@@ -175,8 +175,8 @@ SETTINGS: dict[str, object] = {
     "masking": {"p_mask": 0.3},
     "optimizer": {"lr": 0.004},
     "device": "cpu",
+    "model": {"layers": 1, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"},
 }
-SHAPE = {"layers": 1, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"}
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,9 @@ def small_models(context: Context) -> SmallModels:
         # ALBERT's embeddings pass through one more matrix, and it learns later
         steps = round(TRAINING_STEPS[context.scale] * (1.6 if architecture == "albert" else 1))
         # another seed for each: ELECTRA's generator would else have the very weights of BERT
-        own = {"model": SHAPE | {"architecture": architecture}, "steps": steps, "seed": 1000 * context.seed + number}
-        run = pretraining.pretrain(
-            pretraining.PretrainConfig.of(SETTINGS | own), texts=made_up.texts, tokenizer=tokenizer
-        )
+        own = {"model": {"architecture": architecture}, "steps": steps, "seed": 1000 * context.seed + number}
+        config = pretraining.PretrainConfig.of(merged(SETTINGS, own))
+        run = pretraining.pretrain(config, texts=made_up.texts, tokenizer=tokenizer)
         name = f"small-{architecture}"
         models.append(language.checked(name, run.model.base_model, tokenizer))
         losses[name] = (float(run.results.first_loss or "nan"), float(run.results.loss or "nan"))

@@ -34,7 +34,6 @@ HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-wa
 LEAVES = 3.0  # times its start at which |W_K| has left it
 # Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss.
 ALONG, SECOND, MOVED = 0.9, 0.2, 1.1
-FIGURES = ("scale", "seed", "left", "half", "horizon", "query", "along", "second")  # of a flow, for results.json
 
 
 @dataclass(frozen=True)
@@ -257,7 +256,11 @@ def judge(found: MaskFlows) -> Outcome:
             "forces": {str(world): vars(force) for world, force in found.forces.items()},
             "predicted": {str(world): law._asdict() for world, law in found.laws.items()},
             "squared": {str(world): growth for world, growth in found.squared.items()},
-            "flows": [{"world": list(one.world)} | {name: getattr(one, name) for name in FIGURES} for one in flows],
+            "flows": [
+                {"world": list(one.world)}
+                | {name: value for name, value in vars(one).items() if isinstance(value, float | int)}
+                for one in flows
+            ],
         },
         config={"worlds": [list(world) for world in found.laws], "scales": list(SCALES), "horizon": HORIZON},
         ours=float(np.mean(ratios)) if ratios else None,
