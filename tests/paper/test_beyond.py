@@ -26,9 +26,10 @@ from topicscope.paper import (
 )
 from topicscope.paper.experiment import first_step, reached, verdict
 from topicscope.paper.stage_law import WORLDS, FirstStage, FlowWorld, Halves, StageFlow, key_law, stage_flow
-from topicscope.paper.topic_order import best_value, contrasts, world_of
+from topicscope.paper.topic_order import contrasts, world_of
 from topicscope.theory import (
     Setting,
+    closed_form,
     first_stage_rates,
     force_formula,
     gaussian_start,
@@ -54,7 +55,7 @@ def test_one_failure_outweighs_what_is_not_decided() -> None:
 
 def test_forces_between_and_inside_groups() -> None:
     """The numbers of R6 (ii); with rho = 1 there is none between groups, with rho = 0 no groups."""
-    value = best_value()
+    value = closed_form(TopicModel(9, 4).word_topics, Masking())
 
     def forces(rho: float, scale: float = 1.0) -> tuple[float, float]:
         return contrasts(score_force(world_of(rho), Masking(), scale * value))

@@ -191,7 +191,7 @@ def measure_worlds(context: Context) -> dict[str, RelaxedWorld]:
 
 
 def worlds_figure(worlds: dict[str, RelaxedWorld]) -> Figure:
-    places = [float(i) for i in range(len(worlds))]
+    places = np.arange(0.0, len(worlds)).tolist()
     return Figure(
         "assumptions",
         "Relaxed assumptions: theory against training",

@@ -96,8 +96,10 @@ def measure_blocks(context: Context) -> list[AttentionRow]:
 def judge_blocks(found: list[AttentionRow]) -> Outcome:
     setting = Setting.of(10, 10, 3)
     low, high = theorem3(setting).bounds["gamma"]
-    names = {"adam": "Adam {:g}", "sgd": f"SGD {{:g}} (x {SGD_FACTOR})"}
-    labels = [names[row.config.optimizer.name].format(row.lr) for row in found]
+    labels = [
+        f"Adam {row.lr:g}" if row.config.optimizer.name == "adam" else f"SGD {row.lr:g} (x {SGD_FACTOR})"
+        for row in found
+    ]
     shown = [attention_estimates(row.attention) for row in found]
     differences = [estimate([a.same_topic - a.different_topic for a in row.attention]) for row in found]
     contrasts = [contrast(row.blocks) for row in found]

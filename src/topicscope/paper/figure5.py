@@ -87,7 +87,8 @@ def judge(found: LayerRuns) -> Outcome:
         for layer, steps in starts[one.label].items()
         if not value_first(steps)
     ]
-    near = [steps for one in found.near for steps in starts[one.label].values()]
+    near = {part: [steps[part] for one in found.near for steps in starts[one.label].values()] for part in PARTS}
+    spans = ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in near.items())
     shown = [one.run for one in runs], [one.setting for one in runs]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
@@ -95,20 +96,15 @@ def judge(found: LayerRuns) -> Outcome:
         measured=f"on {'the given text' if found.given_text else 'made-up texts'}, layers of all runs in which key and "
         "query start after value: " + "; ".join(f"{name}: {first[name]} of {count}" for name, count in counts.items()),
         verdict=verdict(not failed),
-        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {ranges(near)}")
+        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {spans}")
         + f"; norms end at {growth(found.near)} their start from near zero, "
         f"and at {growth(found.usual)} from the usual start",
         figures=[pages.dynamics_figure(*shown), pages.loss_figure(*shown)],
         tables=[pages.stage_table(*shown)],
         numbers=starts,
         config=runs[0].run.config.as_dict(),
-        ours=float(np.median([steps[part] for steps in near for part in ("key", "query")])),
+        ours=float(np.median(near["key"] + near["query"])),
     )
-
-
-def ranges(starts: Sequence[dict[str, float]]) -> str:
-    by_part = {part: [steps[part] for steps in starts] for part in PARTS}
-    return ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in by_part.items())
 
 
 def growth(runs: Sequence[Curves]) -> str:

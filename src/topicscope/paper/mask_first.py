@@ -87,6 +87,7 @@ def force_of(world: FlowWorld, w: float = 1e-7) -> Force:
 
 
 def contrast_eigenvalue(growth: Growth) -> float:
+    """lambda of W_V on topic contrasts (R1)."""
     return growth.masking.k**2 / growth.v * growth.shares.contrast
 
 

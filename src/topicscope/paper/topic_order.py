@@ -270,11 +270,6 @@ def world_of(rho: float) -> SmallWorld:
     return subset_world(TOPICS, WORDS, grouped_subsets(TOPICS, TAU, GROUPS, rho))
 
 
-def best_value() -> Matrix:
-    """W* = A (R A)^+: the same for every rho."""
-    return closed_form(TopicModel(TOPICS, WORDS).word_topics, Masking())
-
-
 def measure_groups(context: Context) -> GroupCourses:
     runs = train_flow(
         context,
@@ -282,7 +277,8 @@ def measure_groups(context: Context) -> GroupCourses:
         topic_model={"topics": TOPICS, "words_per_topic": WORDS},
         documents={"kind": "groups", "groups": GROUPS, "rho": RHO, "topics_per_document": TAU, "length": "infinite"},
     )
-    masking, value, worlds = Masking(), best_value(), {rho: world_of(rho) for rho in RHOS}
+    masking, worlds = Masking(), {rho: world_of(rho) for rho in RHOS}
+    value = closed_form(TopicModel(TOPICS, WORDS).word_topics, masking)  # W* = A (R A)^+: the same for every rho
     steps = sorted(runs[0].snapshots)
     return GroupCourses(
         [time_of(runs[0], step) for step in steps],
