@@ -175,12 +175,6 @@ def judge(found: ClockRuns) -> Outcome:
     entries = [
         step / clock.predicted.followed for clock in found.clocks for step in clock.key if clock.predicted.followed
     ]
-    beside = ""
-    if entries:
-        beside = (
-            ". Not judged: an entry followed with Adam's own averages, which lengthen its steps where gradients grow; "
-            f"key is at {cell(min(entries))} to {cell(max(entries))} of that at all epsilons"
-        )
     return Outcome(
         paper="not asked: Adam with one epsilon",
         theory="half-way step of value: the way that an entry moves / rate, epsilon adds little; of key and query: way "
@@ -192,7 +186,13 @@ def judge(found: ClockRuns) -> Outcome:
         f"within {100 * key:.2g}% where epsilon rules it (20% allowed; with ten times epsilon in the formula alone key "
         f"would be off by {100 * control:.2g}% at least); where epsilon does nothing key is at {spans} of its "
         f"formula (.65 to 1 asked: growing gradients make Adam's steps longer than its "
-        f"rate). Between these two cases nothing is asked of key{beside}",
+        f"rate). Between these two cases nothing is asked of key"
+        + (
+            ". Not judged: an entry followed with Adam's own averages, which lengthen its steps where gradients grow; "
+            f"key is at {cell(min(entries))} to {cell(max(entries))} of that at all epsilons"
+            if entries
+            else ""
+        ),
         figures=[
             Figure(
                 "adam-clocks",

@@ -159,7 +159,7 @@ def beside(runs: Sequence[Norms]) -> list[list[str]]:
     rows = []
     for name, ends in RANGES.items():
         numbers = [readings(run)[name] for run in runs]
-        worst = max((factor(name, number) for number in numbers), key=lambda off: abs(np.log(off)))
+        worst = max((factor(name, number) for number in numbers), key=lambda off: abs(math.log(off)))
         rows.append([name, span(ends), span(numbers), "inside" if worst == 1 else f"{worst:.2f}"])
     return rows
 

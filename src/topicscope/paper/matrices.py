@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -228,16 +228,13 @@ def judge_gram(found: list[Panel]) -> Outcome:
         weak=(2,),
         diagonal_counts=True,
     )
-    outcome.figures.append(
-        Figure(
-            "figure1-path",
-            "When blocks come and go",
-            "Same-topic minus different-topic mean, and diagonal minus same-topic mean, of W_E'W_E against training "
-            "steps.",
-            [path_lines(panel.label, panel.paths) for panel in found],
-        )
+    path = Figure(
+        "figure1-path",
+        "When blocks come and go",
+        "Same-topic minus different-topic mean, and diagonal minus same-topic mean, of W_E'W_E against training steps.",
+        [path_lines(panel.label, panel.paths) for panel in found],
     )
-    return outcome
+    return replace(outcome, figures=[*outcome.figures, path])
 
 
 def path_lines(title: str, paths: Sequence[dict[str, np.ndarray]]) -> Lines:

@@ -138,10 +138,6 @@ def correlations(law: TopicLaw) -> tuple[list[float], list[float]] | None:
     return by_time, by_square
 
 
-def time_error(law: TopicLaw) -> float:
-    return float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1)))
-
-
 def law_panel(name: str, law: TopicLaw) -> Lines:
     order = np.argsort(law.squares)
     x, predicted, thumb = (np.array(values)[order].tolist() for values in (law.squares, law.predicted, law.thumb))
@@ -159,7 +155,10 @@ def law_panel(name: str, law: TopicLaw) -> Lines:
 
 def judge_topics(found: TopicTimes) -> Outcome:
     ranks = {name: correlations(law) for name, law in found.laws.items()}
-    apart = {name: time_error(law) for name, law in found.laws.items()}
+    # how far the mean half-time of a topic is from that of W(t), as a share; of all topics the largest
+    apart = {
+        name: float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1))) for name, law in found.laws.items()
+    }
     checks = [
         None if both is None else min(map(min, both)) >= LEAST and apart[name] <= CLOSE for name, both in ranks.items()
     ]
