@@ -115,8 +115,7 @@ def clocks(
                 for part, step in steps.items():
                     found[part][run] = step
             made.append(adam_clocks.Clock(here, at, said, adam_clock(at, 10.0), **found))
-    lines = {here: [(1e-10, 200.0, 250.0, 250.0), (1e-5, 200.0, 650.0, 4250.0)] for here in CLOCK_WORLDS}
-    return adam_clocks.ClockRuns(made, lines, CONFIG)
+    return adam_clocks.ClockRuns(made, CONFIG)
 
 
 def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> mask_first.Leaving:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import assumptions, finite_length, landscapes, matrices, theorems, topic_order
+from topicscope.paper import assumptions, finite_length, matrices, theorems, topic_order
 from topicscope.paper.attention_tables import AttentionRow
-from topicscope.paper.matrices import PAIRS, Blocks, Panel, WordMatrix
-from topicscope.theory import Landscape, Setting, group_rates
+from topicscope.paper.matrices import PAIRS, Blocks, Panel
+from topicscope.theory import Landscape, Setting, ValueMatrix, group_rates
 from topicscope.training import RunConfig
 
 SEEDS = (-0.01, 0.0, 0.01)
@@ -32,10 +32,10 @@ def changed(items: Sequence[Any], number: int, **changes: Any) -> list[Any]:
     return [replace(item, **changes) if i == number else item for i, item in enumerate(items)]
 
 
-def matrix() -> WordMatrix:
+def matrix() -> np.ndarray:
     """Two topics of two words: blocks of 1 in zeros, and [MASK]."""
     topic = np.array([0, 1, 1, 2, 2])
-    return WordMatrix((topic[:, None] == topic) * 1.0, 2, 2)
+    return (topic[:, None] == topic) * 1.0
 
 
 def block_runs(same: float = 0.3, different: float = -0.1, diagonal: float = 0.5) -> list[Blocks]:
@@ -162,20 +162,20 @@ LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}
 
 
 def grids(
-    kind: landscapes.Kind, tau: int = 60, off: float = 0.0, gamma: float = 0.0, place: tuple[float, float] | None = None
-) -> landscapes.Landscapes:
+    kind: ValueMatrix, tau: int = 60, off: float = 0.0, gamma: float = 0.0, place: tuple[float, float] | None = None
+) -> theorems.Landscapes:
     """The reference minima. At one tau: another loss, another best gamma (as a share), another place."""
     made, gammas = {}, {}
-    for t, loss in landscapes.REFERENCE[kind].items():
+    for t, loss in theorems.REFERENCE[kind].items():
         alpha, beta = place if place and t == tau else LOWEST[kind]
         low = loss + (off if t == tau else 0.0)
         made[t] = Landscape(np.array([alpha, 1e6]), np.array([1e-3, beta]), np.array([[1.0, low], [1.1, 1.2]]))
         if kind == "blocks":
-            gammas[t] = landscapes.BEST_GAMMA[t] * (1 + (gamma if t == tau else 0.0))
-    return landscapes.Landscapes(made, gammas)
+            gammas[t] = theorems.BEST_GAMMA[t] * (1 + (gamma if t == tau else 0.0))
+    return theorems.Landscapes(made, gammas)
 
 
-def bad_grids(kind: landscapes.Kind, **places: tuple[float, float]) -> dict[str, landscapes.Landscapes]:
+def bad_grids(kind: ValueMatrix, **places: tuple[float, float]) -> dict[str, theorems.Landscapes]:
     made = {
         "a minimum above in the fifth digit": grids(kind, off=6e-6),
         "a minimum below in the fifth digit": grids(kind, off=-6e-6),
@@ -185,23 +185,23 @@ def bad_grids(kind: landscapes.Kind, **places: tuple[float, float]) -> dict[str,
     return made | {f"{name}: one outside the bounds": grids(kind, place=place) for name, place in places.items()}
 
 
-def second(
-    alpha: float = 0.8, beta: float = 70.0, *, others: tuple[float, float] = (0.8, 70.0)
-) -> theorems.TrainedAttention:
+def second(alpha: float = 0.8, beta: float = 70.0, *, others: tuple[float, float] = (0.8, 70.0)) -> theorems.Trained:
     """Three seeds, of which the last has this attention."""
     alphas, betas = [others[0], others[0], alpha], [others[1], others[1], beta]
-    return theorems.TrainedAttention(alphas, betas, [0.9617, 0.9618, 0.9619], matrix(), CONFIG)
+    numbers = {"alpha": alphas, "beta": betas, "loss": [0.9617, 0.9618, 0.9619]}
+    return theorems.Trained(numbers, matrix(), CONFIG)
 
 
-def family(violation: float = 1e-3, excess: float = 5e-5) -> theorems.TrainedEmbedding:
+def family(violation: float = 1e-3, excess: float = 5e-5) -> theorems.Trained:
     best = 1 - 1 / 30
-    return theorems.TrainedEmbedding([1e-8, violation, 1e-9], [best, best + 1e-9, best + excess], matrix(), CONFIG)
+    above = [loss - best for loss in (best, best + 1e-9, best + excess)]
+    return theorems.Trained({"violation_over_c3": [1e-8, violation, 1e-9], "excess_loss": above}, matrix(), CONFIG)
 
 
-def distances(*means: float) -> theorems.Distances:
+def distances(*means: float) -> theorems.Trained:
     lengths = ("100", "1000", "10000", "infinite")
     given = means or (0.5, 0.1, 0.02, 5e-4)
-    return theorems.Distances(
+    return theorems.Trained(
         {length: [mean, 0.9 * mean, 1.1 * mean] for length, mean in zip(lengths, given, strict=True)}, matrix(), CONFIG
     )
 
@@ -300,10 +300,10 @@ def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **cha
         return [(-np.expm1(-2 * rate * (speed if run in (None, i) else 1.0) * times)).tolist() for i in range(3)]
 
     forces = {rho: (2e-4 * (1 - rho), 4e-4 * (1 + rho)) for rho in topic_order.RHOS}
+    pairs = zip(courses(rates.between, coarse), courses(rates.within, fine), strict=True)
     made = topic_order.GroupCourses(
         times.tolist(),
-        courses(rates.between, coarse),
-        courses(rates.within, fine),
+        [list(zip(between, within, strict=True)) for between, within in pairs],
         forces,
         forces,
         [(1e-4, 3e-4)] * 3,

@@ -24,11 +24,12 @@ from topicscope.paper import (
     stage_law,
     topic_order,
 )
-from topicscope.paper.experiment import all_of, first_step, reached
+from topicscope.paper.experiment import first_step, reached, verdict
 from topicscope.paper.stage_law import WORLDS, FirstStage, FlowWorld, Halves, StageFlow, key_law, stage_flow
-from topicscope.paper.topic_order import best_value, contrasts, world_of
+from topicscope.paper.topic_order import contrasts, world_of
 from topicscope.theory import (
     Setting,
+    closed_form,
     first_stage_rates,
     force_formula,
     gaussian_start,
@@ -47,14 +48,14 @@ def test_half_way_lies_between_two_times() -> None:
 
 
 def test_one_failure_outweighs_what_is_not_decided() -> None:
-    assert all_of([True, None, False]) == "not reproduced"
-    assert all_of([True, None]) == "undecided"
-    assert all_of([True, True]) == "reproduced"
+    assert verdict(True, None, False) == "not reproduced"
+    assert verdict(True, None) == "undecided"
+    assert verdict(True, True) == "reproduced"
 
 
 def test_forces_between_and_inside_groups() -> None:
     """The numbers of R6 (ii); with rho = 1 there is none between groups, with rho = 0 no groups."""
-    value = best_value()
+    value = closed_form(TopicModel(9, 4).word_topics, Masking())
 
     def forces(rho: float, scale: float = 1.0) -> tuple[float, float]:
         return contrasts(score_force(world_of(rho), Masking(), scale * value))
@@ -309,15 +310,15 @@ def test_flows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
         return flow_samples.flow(world, scale, seed)
 
     monkeypatch.setattr(stage_law, "stage_flow", made)
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
     context = Context("quick", 2)
     assert stage_law.stage_flows(context) is stage_law.stage_flows(context)
     assert len(asked) == 18
     assert {seed for _, _, seed in asked} == {2000, 2001}
     assert {scale for _, scale, _ in asked} == {1e-4, 1e-3, 1e-2}
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
     assert len(stage_law.stage_flows(Context("full"))) == 75
-    stage_law._flows.cache_clear()
+    stage_law.stage_flows.cache_clear()
 
 
 def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,9 +112,9 @@ def test_known_topics_and_what_stands_together_most_often() -> None:
 def few_steps() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made_up, "TRAINING_STEPS", {"quick": 2, "full": 3})
-        made_up._trained.cache_clear()
+        made_up.small_models.cache_clear()
         yield
-        made_up._trained.cache_clear()
+        made_up.small_models.cache_clear()
 
 
 @pytest.mark.model
@@ -127,7 +127,7 @@ def test_five_architectures_are_trained_once_and_repeat(few_steps: None, monkeyp
     assert all(4.9 < first < 5.2 for first, _ in losses.values())  # log 150 = 5.01
     assert losses["small-bert"] != losses["small-electra"]  # another seed: else they were the same model
     monkeypatch.setattr(made_up, "ARCHITECTURES", ARCHITECTURES[:2])
-    again = made_up._trained.__wrapped__("quick", 1)
+    again = made_up.small_models.__wrapped__(Context("quick", 1))
     assert again.losses == {name: losses[name] for name in ("small-bert", "small-albert")}
     for one, other in zip(found.models, again.models, strict=False):
         for name, weight in one.model.state_dict().items():
@@ -299,7 +299,7 @@ def test_what_is_probed(monkeypatch: pytest.MonkeyPatch, name: str, settings: di
         return Probe()
 
     monkeypatch.setattr(language, "probe", probe)
-    found = EXPERIMENTS[name].measure(Context(scale, 3, ("a", "b"), ("text.txt",)))
+    found: Any = EXPERIMENTS[name].measure(Context(scale, 3, ("a", "b"), ("text.txt",)))
     (config,) = asked
     assert {key: getattr(config, key) for key in settings} == settings
     assert config.matched is (name != "table2")
@@ -428,7 +428,7 @@ def test_word_maps_are_of_nine_words(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(language, "load_model", lambda name: name)
     monkeypatch.setattr(language, "word_map", lambda model, groups: asked.append((model, groups)))
-    assert list(EXPERIMENTS["figure3"].measure(Context(models=("a", "b"))).maps) == ["a", "b"]
+    assert list(language_models.measure_words(Context(models=("a", "b"))).maps) == ["a", "b"]
     assert [model for model, _ in asked] == ["a", "b"]
     assert [len(group) for group in asked[0][1]] == [3, 3, 3]
 
@@ -479,7 +479,7 @@ def test_a_text_is_pretrained_on_and_probed(monkeypatch: pytest.MonkeyPatch, sca
     monkeypatch.setattr(pretraining, "PretrainConfig", config)
     monkeypatch.setattr(pretraining, "pretrain", pretrain)
     monkeypatch.setattr(language, "timeline", of_text)
-    found = EXPERIMENTS["timeline"].measure(Context(scale, 2, (), ("x.txt",)))
+    found: Any = EXPERIMENTS["timeline"].measure(Context(scale, 2, (), ("x.txt",)))
     (run, name), probe = asked
     quick = scale == "quick"
     assert run.as_dict() == {

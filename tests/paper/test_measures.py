@@ -14,7 +14,7 @@ from tests.paper.samples_sandbox import grids
 from tests.paper.settings import RULES, dotted, settings_of
 from tests.paper.short_training import measured
 from topicscope import training
-from topicscope.paper import EXPERIMENTS, Context
+from topicscope.paper import EXPERIMENTS, Context, theorems
 from topicscope.paper.matrices import blocks_of
 from topicscope.theory import Setting, theorem1, theorem2
 from topicscope.training import Run, RunData
@@ -70,8 +70,7 @@ def test_blocks_of_value_matrices() -> None:
             expected = loop_means(run.weights["value"], 10, 10)
             assert {name: getattr(blocks, name) for name in expected} == pytest.approx(expected, rel=1e-4, abs=1e-9)
             assert not blocks.diverged
-        assert (panel.first.values == runs[0].weights["value"]).all()
-        assert (panel.first.topics, panel.first.words_per_topic) == (10, 10)
+        assert (panel.first == runs[0].weights["value"]).all()
 
 
 def test_blocks_of_gram_matrices_and_their_paths() -> None:
@@ -134,35 +133,37 @@ def test_norms_losses_and_theorems() -> None:
     assert 0 < entropy.bayes < entropy.bayes_topics < np.log(100)
 
     found, short = measured("theorem1")
-    assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
+    losses = [run.results["dev_loss"] for run in short.runs[0]]
+    assert found.numbers["excess_loss"] == pytest.approx([loss - (1 - 1 / 30) for loss in losses])
     embedding = short.runs[0][0].weights["embedding"]
-    assert found.gram.values == pytest.approx(embedding.T @ embedding)
+    assert found.matrix == pytest.approx(embedding.T @ embedding)
     setting = Setting.of(10, 10, 3)
     fits = [theorem1(setting).examine(run.weights["embedding"]).numbers for run in short.runs[0]]
-    assert found.violation == pytest.approx([fit["violation"] / setting.constants.c3 for fit in fits])
-    assert all(0.5 < violation < 100 for violation in found.violation)  # one step is not enough
+    violations = found.numbers["violation_over_c3"]
+    assert violations == pytest.approx([fit["violation"] / setting.constants.c3 for fit in fits])
+    assert all(0.5 < violation < 100 for violation in violations)  # one step is not enough
 
 
 def test_distance_to_theorem_2() -> None:
     found, short = measured("theorem2")
     setting = Setting.of(10, 10, 3)
     exact = theorem2(setting).matrix()
-    for values, runs in zip(found.distance.values(), short.runs, strict=True):
+    for values, runs in zip(found.numbers.values(), short.runs, strict=True):
         gaps = [run.weights["value"] - exact for run in runs]
         assert values == pytest.approx([(gap**2).sum() ** 0.5 / (exact**2).sum() ** 0.5 for gap in gaps])
-    assert list(found.distance) == ["100", "1000", "10000", "infinite"]
-    assert (found.value.values == short.runs[3][0].weights["value"]).all()
+    assert list(found.numbers) == ["100", "1000", "10000", "infinite"]
+    assert (found.matrix == short.runs[3][0].weights["value"]).all()
 
 
 @pytest.mark.parametrize("name", ["theorem3", "theorem5"])
 def test_attention_of_the_second_stage(name: str) -> None:
     found, short = measured(name)
-    assert found.loss == [run.results["dev_loss"] for run in short.runs[0]]
-    for alpha, beta, run in zip(found.alpha, found.beta, short.runs[0], strict=True):
+    assert found.numbers["loss"] == [run.results["dev_loss"] for run in short.runs[0]]
+    for alpha, beta, run in zip(found.numbers["alpha"], found.numbers["beta"], short.runs[0], strict=True):
         scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
         assert (alpha, beta) == pytest.approx(ratios_by_word(np.exp(scores)), rel=1e-9)
     weights = short.runs[0][0].weights
-    assert found.scores.values == pytest.approx(weights["query"].T @ weights["key"] / 101**0.5, rel=1e-5, abs=1e-7)
+    assert found.matrix == pytest.approx(weights["query"].T @ weights["key"] / 101**0.5, rel=1e-5, abs=1e-7)
 
 
 def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
@@ -178,8 +179,8 @@ def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
 
 def test_minima_of_the_landscapes_themselves() -> None:
     """The real thing: minima of the grids, best gammas, and theorem 1 after training."""
-    assert EXPERIMENTS["figure7"].measure(Context()).gammas == {}
-    gammas = EXPERIMENTS["figure8"].measure(Context()).gammas
+    assert theorems.measure_landscapes(Context(), "diagonal").gammas == {}
+    gammas = theorems.measure_landscapes(Context(), "blocks").gammas
     assert gammas == pytest.approx(grids("blocks").gammas, rel=0.005)
     assert EXPERIMENTS["figure8"].run(Context()).verdict == "reproduced"
     outcome = EXPERIMENTS["theorem1"].run(Context("quick", 3))

@@ -17,7 +17,8 @@ from topicscope.pages import Heat, Lines, Points
 from topicscope.paper import EXPERIMENTS, figure4, matrices, theorems
 from topicscope.paper.assumptions import Pattern
 from topicscope.paper.experiment import Context
-from topicscope.paper.matrices import Blocks, WordMatrix
+from topicscope.paper.matrices import Blocks
+from topicscope.training import RunConfig
 
 CASES = [(name, "plausible", made, "reproduced") for name, made in ((name, good()) for name, good in GOOD.items())]
 CASES += [(name, why, found, "reproduced") for name, cases in STILL.items() for why, found in cases.items()]
@@ -156,7 +157,8 @@ def test_what_was_measured_stays_as_it_is(name: str) -> None:
 
 def test_heat_maps_have_the_colours_of_their_middle() -> None:
     values = np.arange(10_000.0).reshape(100, 100)
-    heat = WordMatrix(values / 7, 9, 11).heat("title")
+    config = RunConfig.of({"topic_model": {"topics": 9, "words_per_topic": 11}})
+    heat = matrices.heat("title", values / 7, config)
     assert heat.z[0][:2] == [0.0, 0.142857]  # six digits
     assert [heat.low, heat.high] == pytest.approx([0.002 * 9999 / 7, 0.998 * 9999 / 7])
     assert (heat.title, heat.topics, heat.words_per_topic) == ("title", 9, 11)
@@ -212,7 +214,7 @@ def test_the_best_of_figure_6() -> None:
     runs = sandbox.value_runs(0.0, 0.0, 0.6)
     values = np.zeros((5, 5))
     values[1:, 1:] = np.arange(16).reshape(4, 4) / 10
-    outcome = judged("figure6", [runs[0], replace(runs[1], matrix=WordMatrix(values, 2, 2)), runs[2]])
+    outcome = judged("figure6", [runs[0], replace(runs[1], matrix=values), runs[2]])
     rest = [i / 10 for i in range(16) if i % 5]  # off the diagonal, without [MASK]
     mean = sum(rest) / 12
     sd = (sum((x - mean) ** 2 for x in rest) / 12) ** 0.5
@@ -375,7 +377,7 @@ def test_theorem_2() -> None:
     assert trained.x == [1e2, 1e3, 1e4, 1e5]
     assert trained.y == pytest.approx([0.5, 0.1, 0.02, 5e-4])
     assert trained.low == pytest.approx([m * (1 - tenth * t) for m in trained.y], rel=1e-4)
-    wide = replace(sandbox.distances(), distance=sandbox.distances().distance | {"infinite": [1e-6, 1e-6, 1e-4]})
+    wide = replace(sandbox.distances(), numbers=sandbox.distances().numbers | {"infinite": [1e-6, 1e-6, 1e-4]})
     below = judged("theorem2", wide).figures[0].panels[1]
     assert isinstance(below, Lines)
     assert below.series[0].low is not None

@@ -20,7 +20,7 @@ from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.pages import Map
 from topicscope.paper import EXPERIMENTS, Context, figure4, figure5, two_stage as module
 from topicscope.paper.figure4 import ENVELOPE, NINE, RANGES, distance, envelope, factor, readings
-from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, Shares, StageMaps, Swept, cells, crosses, why
+from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, Shares, StageMaps, cells, crosses, why
 
 
 def norm_ramp(leaves: float, levels: float, end: float, steps: int = 1000) -> np.ndarray:
@@ -125,7 +125,7 @@ def test_the_band_has_the_range_of_the_nine_curves(part: str) -> None:
     assert {low.group, high.group} == {NINE}
     assert (low.low, low.high) == (low.y, high.y)
     assert all(a <= b for a, b in zip(low.y, high.y, strict=True))
-    assert [step for step, _, _ in ENVELOPE[part]] == sorted({step for step, _, _ in ENVELOPE[part]})
+    assert ENVELOPE[part][0] == sorted({*ENVELOPE[part][0]})
     assert (low.x[-1], low.y[-1], high.y[-1]) == (1000, *RANGES[f"{part} end"])
     # its edges are half-way where the first and the last of the nine curves are
     lower, upper = (np.interp(np.arange(1001), line.x, line.y) for line in (low, high))
@@ -460,7 +460,7 @@ def maps_with(predicted: str, count: int, *, optimiser: str = "sgd") -> StageMap
     found = models.stage_maps(models.at(1e-3, 1e-2, "two-stage"))
     swept = found.maps[optimiser]
     rows = [row | ({"predicted_phase": predicted} if i < count else {}) for i, row in enumerate(swept.rows)]
-    return StageMaps(found.maps | {optimiser: Swept(swept.axes, rows)}, found.epsilon, found.flow, found.config)
+    return StageMaps(found.maps | {optimiser: replace(swept, rows=rows)}, found.epsilon, found.flow, found.config)
 
 
 @pytest.mark.parametrize(
@@ -501,7 +501,7 @@ def test_a_cell_has_the_phase_of_most_seeds() -> None:
     ]
     (one,) = cells("sgd", rows)
     assert (one.measured, one.predicted, one.right, one.covered) == ("at once", "at once", True, True)
-    assert one.place[LR] == 0.1
+    assert one.row[LR] == 0.1
     assert one.row is rows[1]
     two = cells("sgd", [*rows, place | {LR: 1.0} | models.point("never", predicted_phase=NOT_COVERED)])
     assert [found.right for found in two] == [True, False]
@@ -519,7 +519,7 @@ def test_a_cell_has_the_phase_of_most_seeds() -> None:
 )
 def test_a_difference_has_its_reason(measured: str, predicted: str, reason: str) -> None:
     more: dict[str, Any] = {"predicted_rise": 0.065, "predicted_start_separation": 1.25}
-    assert reason in why(Cell("sgd", {}, measured, predicted, models.point(measured) | more))
+    assert reason in why(Cell("sgd", measured, predicted, models.point(measured) | more))
 
 
 def test_crosses_are_where_a_prediction_is_another_phase() -> None:

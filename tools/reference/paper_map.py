@@ -13,7 +13,7 @@ from typing import Any
 from tools.reference.commands import cell, escaped
 from tools.reference.paper_sources import SOURCES, WITHOUT_EXPERIMENT, Source
 from topicscope.paper import EXPERIMENTS
-from topicscope.paper.registry import MODULES
+from topicscope.paper.reproduction import MODULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 GALLERY = DOCS / "gallery"

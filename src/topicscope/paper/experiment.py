@@ -3,24 +3,23 @@
 outcome = experiment.judge(experiment.measure(Context("quick", seed=0)))
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from topicscope import language, training
-from topicscope.ground import MOST, InputError
+from topicscope.ground import MOST, refuse
 from topicscope.measure import Estimate
 from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 
 Scale = Literal["quick", "full"]
 Input = Literal["models", "corpus"]
 Measured = TypeVar("Measured")
+Value = TypeVar("Value")
 LANGUAGE = ("accelerate", "tokenizers", "tomotopy", "transformers")  # the optional libraries of language models
 
 # the paper's models and text
@@ -50,13 +49,13 @@ class Outcome:
     reason: str
     figures: list[Figure] = field(default_factory=list)
     tables: list[TableData] = field(default_factory=list)
-    numbers: dict[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
     ours: float | None = None
     differs: str = ""
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+    def from_dict(cls, data: dict[str, Any]) -> Self:
         """The outcome that `asdict` wrote, its whole numbers as they were; errors where the data is something else."""
         if data["verdict"] not in get_args(Verdict):
             raise ValueError(f"no verdict: {data['verdict']}")
@@ -66,8 +65,8 @@ class Outcome:
 
 def panel_from(data: dict[str, Any]) -> Panel:
     series = {"series": [Series(**line) for line in data["series"]]} if "series" in data else {}
-    [panel] = [kind for kind in get_args(Panel) if kind.kind == data["kind"]]
-    return panel(**data | series)
+    panels = {kind.kind: kind for kind in get_args(Panel)}
+    return panels[data["kind"]](**data | series)
 
 
 @dataclass(frozen=True)
@@ -91,16 +90,17 @@ class Number:
         return low - CLOSE * abs(low) <= ours <= high + CLOSE * abs(high)
 
     def compared(self, ours: float | None) -> Compared:
-        printed = "-" if self.paper is None else " to ".join(dict.fromkeys(map(cell, self.paper)))
-        return Compared(self.name, self.what, printed, cell(ours))
+        return Compared(self.name, self.what, "-" if self.paper is None else span(self.paper), cell(ours))
 
     def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
         """The sentence for a pattern that is reproduced in another size, with this reason or the usual one."""
         if verdict != "reproduced" or self.close(ours) is not False:
             return ""
         both = self.compared(ours)
-        numbers = f"{self.name}: paper {both.paper}, ours {both.ours}"
-        return f"pattern reproduced; sizes differ ({numbers}) because {differs or self.differs}"
+        return (
+            f"pattern reproduced; sizes differ ({self.name}: paper {both.paper}, ours {both.ours}) because "
+            f"{differs or self.differs}"
+        )
 
 
 @dataclass(frozen=True)
@@ -117,19 +117,16 @@ class Context:
         return self.pick(3, 5)
 
     def check(self) -> None:
-        """Raise InputError where a model or a text is missing, or the seed is out of range."""
-        if not 0 <= self.seed <= MOST:
-            raise InputError(f"seed = {self.seed}: expected a number from 0 to {MOST:,}")
+        refuse((not 0 <= self.seed <= MOST, f"seed = {self.seed}: expected a number from 0 to {MOST:,}"))
         for name in self.models:
             language.check_model(name)
         if self.corpus:
             language.Corpus(self.corpus).check()
 
     def config(self) -> dict[str, Scale | int]:
-        """What all outcomes of a folder share."""
         return {"scale": self.scale, "seed": self.seed}
 
-    def pick(self, quick: int, full: int) -> int:
+    def pick(self, quick: Value, full: Value) -> Value:
         return quick if self.scale == "quick" else full
 
     def seeds(self, quick: int, full: int) -> list[int]:
@@ -141,10 +138,10 @@ class Context:
 class Experiment(Generic[Measured]):
     """One experiment: it measures, then judges by a rule that was fixed before any run.
 
-    `seconds`: about how long it takes at quick scale on one core. `takes`: inputs that it uses where they are given;
-    `needs`: inputs of which it needs all or none, and is skipped with only some; `paper` is what the paper shows, for
-    an experiment that is skipped. `uses`: optional libraries. Experiments of a `group` share what they train. `beyond`:
-    the claim is this project's and not the paper's. `lost_at`: scales at which the reference runs did not reproduce it.
+    `seconds`: about how long it takes at quick scale on one core. `takes`: inputs of which it needs all or none, and is
+    skipped with only some; `paper` is what the paper shows, for an experiment that is skipped. `uses`: optional
+    libraries. Experiments of a `group` share what they train. `beyond`: the claim is this project's and not the
+    paper's. `lost_at`: scales at which the reference runs did not reproduce it.
     """
 
     id: str
@@ -155,7 +152,6 @@ class Experiment(Generic[Measured]):
     seconds: int
     number: Number
     takes: tuple[Input, ...] = ()
-    needs: tuple[Input, ...] = ()
     uses: tuple[str, ...] = ()
     group: str = ""
     paper: str = ""
@@ -164,40 +160,37 @@ class Experiment(Generic[Measured]):
 
     def run(self, context: Context) -> Outcome:
         """Measure and judge; skipped where one input is given and another that belongs to it is not."""
-        given = [bool(getattr(context, name)) for name in self.needs]
+        given = self.given(context).values()
         if all(given) or not any(given):
             return self.judge(self.measure(context))
         models = " ".join(f"--model {model}" for model in CHECKPOINTS)
         return Outcome(
-            paper=self.paper,
-            theory="-",
-            measured="-",
-            verdict="skipped",
-            reason="--model and --corpus must be given together here, and only one is given; run: topicscope "
-            f"reproduce {self.id} {models} --corpus {WIKIPEDIA} (folders and files work too; without both options: "
-            "five small models)",
+            *(self.paper, "-", "-", "skipped"),
+            "--model and --corpus must be given together here, and only one is given; run: topicscope reproduce "
+            f"{self.id} {models} --corpus {WIKIPEDIA} (folders and files work too; without both options: five small "
+            "models)",
         )
 
-    def key(self, context: Context) -> dict[str, Any]:
-        """What an outcome depends on."""
-        return context.config() | {name: list(getattr(context, name)) for name in (*self.needs, *self.takes)}
+    def given(self, context: Context) -> dict[str, list[str]]:
+        return {name: list(getattr(context, name)) for name in self.takes}
+
+    def key(self, context: Context) -> Mapping[str, object]:
+        return context.config() | self.given(context)
 
     def judged(self, context: Context) -> bool:
         """Whether a reference verdict exists: there is none for the user's own models and texts."""
-        return not any(getattr(context, name) for name in (*self.needs, *self.takes))
+        return not any(self.given(context).values())
 
     def verdict_name(self, verdict: Verdict) -> str:
         """A verdict in the words that tables show: only a claim of the paper can be reproduced."""
         return verdict.replace("reproduced", "as predicted") if self.beyond else verdict
 
 
-def verdict(holds: bool) -> Verdict:
-    return "reproduced" if holds else "not reproduced"
-
-
-def all_of(checks: list[bool | None]) -> Verdict:
+def verdict(*checks: bool | None) -> Verdict:
     """Not reproduced where one check fails; undecided where none fails and one says nothing (None)."""
-    return "undecided" if None in checks and False not in checks else verdict(False not in checks)
+    if False in checks:
+        return "not reproduced"
+    return "undecided" if None in checks else "reproduced"
 
 
 def cell(value: float | None) -> str:
@@ -205,12 +198,20 @@ def cell(value: float | None) -> str:
     return "-" if value is None or math.isnan(value) else f"{value:.3g}"
 
 
+def span(numbers: Sequence[float]) -> str:
+    """The least and the largest; one number where both read the same."""
+    return " to ".join(dict.fromkeys(map(cell, (float(np.min(numbers)), float(np.max(numbers))))))
+
+
+def listed(numbers: Iterable[float], form: str = ".3f") -> str:
+    return ", ".join(f"{number:{form}}" for number in numbers)
+
+
 def with_intervals(name: str, x: list[float], means: Sequence[Estimate], *, markers: bool = True) -> Series:
     return Series(name, x, [m.mean for m in means], [m.low for m in means], [m.high for m in means], markers=markers)
 
 
 def by_category(name: str, means: Sequence[Estimate]) -> Series:
-    """A mean and its interval for each category of a panel of points."""
     return with_intervals(name, [float(i) for i in range(len(means))], means, markers=False)
 
 
@@ -229,7 +230,6 @@ def first_step(course: ArrayLike, level: float, never: float = math.nan) -> floa
     return float(above[0]) if len(above) else never
 
 
-def train_many(context: Context, **settings: Any) -> list[training.Run]:
-    """The same run with several seeds, as one ensemble on one thread."""
+def train_many(context: Context, **settings: object) -> list[training.Run]:
     config = training.RunConfig.of({"device": "cpu", "evaluate_every": None, "seed": 1000 * context.seed, **settings})
     return training.train(config.with_seeds(context.runs), with_floors=False)

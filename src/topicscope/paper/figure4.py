@@ -6,6 +6,7 @@ The rule judges the order. Times and sizes are compared with the figure's nine c
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -14,12 +15,11 @@ from topicscope import training
 from topicscope.laws import LAWS
 from topicscope.measure import Estimate, estimate, stage_bands, stages
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, train_many, verdict
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, span, train_many, verdict
 from topicscope.theory import dynamics
 
 PARTS = ("value", "key", "query")
 FIGURE_STEPS = 1000
-FLAT_FROM = 500  # by this step all nine value curves are level
 
 # The least and the largest of the nine curves. 'end' is the norm at step 1,000; 'tenth' and 'half' are the steps at
 # which a norm reaches these shares of its end. Read to about 5 steps and .05.
@@ -37,62 +37,24 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 
 NINE = "the figure's nine curves (range)"
-
-# Step, least and largest norm of the nine curves.
-ENVELOPE: dict[str, list[tuple[int, float, float]]] = {
-    "value": [
-        (0, 0.03, 0.12),
-        (50, 0.04, 0.1),
-        (100, 0.04, 0.65),
-        (150, 0.18, 1.18),
-        (200, 0.49, 1.53),
-        (250, 0.67, 1.72),
-        (300, 0.82, 1.9),
-        (350, 0.96, 2.0),
-        (400, 1.14, 2.01),
-        (450, 1.26, 2.02),
-        (500, 1.27, 2.03),
-        (1000, 1.29, 2.06),
-    ],
-    "key": [
-        (0, 0.0, 0.0),
-        (300, 0.0, 0.05),
-        (350, 0.0, 0.2),
-        (400, 0.0, 0.6),
-        (450, 0.0, 0.9),
-        (500, 0.0, 1.9),
-        (550, 0.1, 3.5),
-        (600, 0.3, 4.4),
-        (650, 0.5, 4.6),
-        (700, 0.7, 4.8),
-        (750, 1.0, 5.3),
-        (800, 1.9, 5.6),
-        (850, 2.5, 5.9),
-        (900, 3.8, 6.4),
-        (950, 4.3, 6.5),
-        (1000, 4.65, 6.4),
-    ],
-    "query": [
-        (0, 0.0, 0.0),
-        (300, 0.0, 0.05),
-        (350, 0.0, 0.2),
-        (400, 0.0, 0.6),
-        (450, 0.0, 1.6),
-        (500, 0.1, 3.0),
-        (550, 0.15, 4.7),
-        (600, 0.3, 5.9),
-        (650, 0.6, 6.3),
-        (700, 1.0, 6.5),
-        (750, 1.6, 7.0),
-        (800, 2.5, 7.2),
-        (850, 3.7, 7.5),
-        (900, 5.0, 8.0),
-        (950, 5.9, 8.3),
-        (1000, 6.2, 8.8),
-    ],
+# Steps, least and largest norms of the nine curves.
+ENVELOPE: dict[str, tuple[list[float], list[float], list[float]]] = {
+    "value": (
+        [0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500, 1000],
+        [0.03, 0.04, 0.04, 0.18, 0.49, 0.67, 0.82, 0.96, 1.14, 1.26, 1.27, 1.29],
+        [0.12, 0.1, 0.65, 1.18, 1.53, 1.72, 1.9, 2.0, 2.01, 2.02, 2.03, 2.06],
+    ),
+    "key": (
+        [0, 300, 350, 400, 450, 500, 550, 600, 650, 700, 750, 800, 850, 900, 950, 1000],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.3, 0.5, 0.7, 1.0, 1.9, 2.5, 3.8, 4.3, 4.65],
+        [0.0, 0.05, 0.2, 0.6, 0.9, 1.9, 3.5, 4.4, 4.6, 4.8, 5.3, 5.6, 5.9, 6.4, 6.5, 6.4],
+    ),
+    "query": (
+        [0, 300, 350, 400, 450, 500, 550, 600, 650, 700, 750, 800, 850, 900, 950, 1000],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.1, 0.15, 0.3, 0.6, 1.0, 1.6, 2.5, 3.7, 5.0, 5.9, 6.2],
+        [0.0, 0.05, 0.2, 0.6, 1.6, 3.0, 4.7, 5.9, 6.3, 6.5, 7.0, 7.2, 7.5, 8.0, 8.3, 8.8],
+    ),
 }
-
-QUERY_OVER_KEY = (1.2, 1.45)  # the ratio of the two ends in the nine curves; reported, no part of the distance
 # The factor by which a step counts as wrong that never comes, since the norm does not rise; and the largest factor.
 MISSING = 10.0
 # norm_value, norm_key and norm_query of a run; with `step`, where not every step is there (curves of a sweep).
@@ -102,15 +64,14 @@ RunNorms = Mapping[str, Float[np.ndarray, " S"]]
 def readings(norms: RunNorms) -> dict[str, float]:
     """The ten numbers of RANGES, of one run: NaN for the steps of a norm that does not double in 1,000 steps."""
     steps = np.asarray(norms.get("step", np.arange(len(norms["norm_value"]))))
-    numbers = {}
+    # by step 500 all nine value curves are level
+    numbers = {"value at 500": float(np.interp(500, steps, norms["norm_value"]))}
     for part in PARTS:
         curve = norms[f"norm_{part}"][steps <= FIGURE_STEPS]
-        end = float(curve[-1])
+        end = numbers[f"{part} end"] = float(curve[-1])
         rises = end > 2 * float(curve[0])  # else it is past half of its end from the start
         for name, share in (("tenth", 0.1), ("half", 0.5)):
             numbers[f"{part} {name}"] = float(steps[np.argmax(curve >= share * end)]) if rises else math.nan
-        numbers[f"{part} end"] = end
-    numbers["value at 500"] = float(np.interp(FLAT_FROM, steps, norms["norm_value"]))
     return {name: numbers[name] for name in RANGES}
 
 
@@ -119,7 +80,7 @@ def factor(name: str, number: float) -> float:
     if not math.isfinite(number):
         return MISSING
     low, high = RANGES[name]
-    off = number / high if number > high else number / low if number < low else 1.0
+    off = max(number / high, 1.0) * min(number / low, 1.0)
     return min(max(off, 1 / MISSING), MISSING)
 
 
@@ -135,12 +96,12 @@ def distance(runs: Sequence[RunNorms]) -> float:
 
 def envelope(part: str) -> list[Series]:
     """The range of the nine curves, as a band behind our own: its lower edge with the band, and its upper edge."""
-    steps, low, high = (list(map(float, column)) for column in zip(*ENVELOPE[part], strict=True))
+    steps, low, high = (list(map(float, column)) for column in ENVELOPE[part])
     return [Series(NINE, steps, low, low, high, NINE, thin=True), Series(NINE, steps, high, group=NINE, thin=True)]
 
 
-BIASES = {"key_bias": "trained", "query_bias": "trained", "value_bias": "trained"}
-NEAREST: dict[str, object] = {"embedding": "trained", "head": "untied", "dim": 12, "init_scale": 4e-3, **BIASES}
+NEAREST: dict[str, object] = {"embedding": "trained", "head": "untied", "dim": 12, "init_scale": 4e-3}
+NEAREST |= {"key_bias": "trained", "query_bias": "trained", "value_bias": "trained"}
 # Loss, rate and model. The paper does not print its hyperparameters. The first setting is the nearest to its figure of
 # the sweep examples/figure4.yaml; each of the others changes one thing of it.
 SETTINGS = {
@@ -153,8 +114,6 @@ SETTINGS = {
 
 # Three times those of the figure, so that key and query too reach the plateau by which half of their rise is measured.
 STEPS = 3000
-EVERY = 5  # the curves that are drawn have every fifth step
-FIGURE_COLOUR = "#E69F00"
 Norms = dict[str, np.ndarray]  # norm_value, norm_key and norm_query of one run, step by step
 
 
@@ -166,12 +125,17 @@ class StageNorms:
 
 @dataclass(frozen=True)
 class Timing:
-    """Mean half-way steps of a setting, and the stage separation where every norm of every run has risen."""
+    """Mean half-way steps of the parts, and the stage separation where every norm of every run has risen."""
 
-    value: float
-    key: float
-    query: float
+    halves: dict[str, float]
     separation: Estimate | None
+
+    @classmethod
+    def of(cls, runs: Sequence[Norms]) -> Self:
+        courses = [stages(run) for run in runs]
+        halves = {part: float(np.mean([getattr(course, part) for course in courses])) for part in PARTS}
+        known = all(map(math.isfinite, halves.values()))
+        return cls(halves, estimate([course.separation for course in courses]) if known else None)
 
     @property
     def two_stages(self) -> bool:
@@ -190,42 +154,23 @@ def measure(context: Context) -> StageNorms:
     return StageNorms(norms, next(iter(runs.values()))[0].config)
 
 
-def timing(runs: Sequence[Norms]) -> Timing:
-    courses = [stages(run) for run in runs]
-    t50 = np.array([[getattr(course, part) for part in PARTS] for course in courses])
-    separation = estimate([course.separation for course in courses]) if np.isfinite(t50).all() else None
-    value, key, query = t50.mean(0).tolist()
-    return Timing(value, key, query, separation)
-
-
-def span(numbers: Sequence[float]) -> str:
-    ends = (float(np.min(numbers)), float(np.max(numbers)))
-    return " to ".join(dict.fromkeys(map(cell, ends)))
-
-
 def beside(runs: Sequence[Norms]) -> list[list[str]]:
     """Each number of the figure: its range, ours over the seeds, and the worst factor between them."""
-    ours = [readings(run) for run in runs]
     rows = []
     for name, ends in RANGES.items():
-        numbers = [run[name] for run in ours]
-        worst = max((factor(name, number) for number in numbers), key=lambda off: abs(np.log(off)))
+        numbers = [readings(run)[name] for run in runs]
+        worst = max((factor(name, number) for number in numbers), key=lambda off: abs(math.log(off)))
         rows.append([name, span(ends), span(numbers), "inside" if worst == 1 else f"{worst:.2f}"])
     return rows
 
 
-def halves(runs: Sequence[Norms]) -> str:
-    ours = [readings(run) for run in runs]
-    return ", ".join(f"{part} {span([run[f'{part} half'] for run in ours])}" for part in PARTS)
-
-
 def sizes(runs: Sequence[Norms]) -> str:
     outside = [f"{name} {ours} (figure {theirs})" for name, theirs, ours, off in beside(runs) if off != "inside"]
-    ends = [(run["query end"], run["key end"]) for run in map(readings, runs)]
+    ratios = [run["query end"] / run["key end"] for run in map(readings, runs)]
     return (
         f"times and sizes (not judged): distance to the figure {distance(runs):.3f}, {10 - len(outside)} of 10 "
         f"numbers in its ranges{'; outside: ' if outside else ''}{', '.join(outside)}; at step {FIGURE_STEPS:,} query "
-        f"is {span([query / key for query, key in ends])} times key (figure {span(QUERY_OVER_KEY)})"
+        f"is {span(ratios)} times key (figure 1.2 to 1.45)"
     )
 
 
@@ -245,99 +190,86 @@ def predicted(config: training.RunConfig) -> str:
         eps=optimizer.eps,
         output_bias=model.prediction_bias == "trained",
     )
-    outside = [refusal.reason for refusal in LAWS["half-way"].refusals(config)]
-    assert law.steps is not None
-    steps = [
+    steps = law.steps
+    assert steps is not None
+    said = ", ".join(
         f"{name} half-way at step {step:,.0f}"
-        for name, step in (("value", law.steps.value), ("key and query", law.steps.attention))
+        for name, step in (("value", steps.value), ("key and query", steps.attention))
         if step is not None
-    ]
-    said = ", ".join(steps) or "no step is known"
-    if not outside:
-        return said
-    return (
-        "order: near zero the gradients of key and query are of second order. Times: no law covers this setting "
-        f"({', '.join(outside)}). In the nearest setting that a law covers (squared loss, one-hot words, infinite "
-        f"documents, full batches): {said}"
     )
+    outside = ", ".join(refusal.reason for refusal in LAWS["half-way"].refusals(config))
+    why_not = (
+        "order: near zero the gradients of key and query are of second order. Times: no law covers this setting "
+        f"({outside}). In the nearest setting that a law covers (squared loss, one-hot words, infinite documents, full "
+        "batches): "
+    )
+    return (why_not if outside else "") + (said or "no step is known")
 
 
 def series(name: str, norm: np.ndarray) -> Series:
-    return Series(name, np.arange(0.0, len(norm), EVERY).tolist(), np.round(norm[::EVERY], 5).tolist(), group=name)
+    return Series(name, np.arange(0.0, len(norm), 5).tolist(), np.round(norm[::5], 5).tolist(), group=name)
 
 
-def nearest_figure(runs: Sequence[Norms]) -> Figure:
-    """The figure's steps only, with the range of its curves behind ours."""
-    shown = [{name: norm[: FIGURE_STEPS + 1] for name, norm in run.items()} for run in runs]
+def figures_of(settings: dict[str, list[Norms]]) -> list[Figure]:
+    """The figure's steps in the nearest setting, with the range of its curves behind ours; and all settings."""
+    shown = [{name: norm[: FIGURE_STEPS + 1] for name, norm in run.items()} for run in next(iter(settings.values()))]
     bands = stage_bands({name: np.mean([run[name] for run in shown], 0) for name in shown[0]})
-    return Figure(
-        "figure4",
-        "Norms in the setting nearest to the figure",
-        "Norms of key, query and value against steps, over the range of the paper's curves: value rises first, key and "
-        "query later.",
-        [
-            Lines(
-                f"||W_{part[0].upper()}||_F",
-                [
-                    *envelope(part),
-                    *(series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(shown)),
-                ],
-                "step",
-                "Frobenius norm",
-                bands=bands,
-            )
-            for part in ("key", "query", "value")
-        ],
-        columns=3,
-        colours={NINE: FIGURE_COLOUR},
-    )
-
-
-def settings_figure(settings: dict[str, list[Norms]]) -> Figure:
-    first = {name: runs[0] for name, runs in settings.items()}
-    return Figure(
-        "figure4-settings",
-        "All settings, one seed each",
-        "Norms of key and value as shares of their final norm, for all settings.",
-        [
-            Lines(
-                f"||W_{part[0].upper()}||_F, share of its end",
-                [series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1]) for name, run in first.items()],
-                "step",
-                "share of the final norm",
-            )
-            for part in ("key", "value")
-        ],
-    )
+    nearest = [
+        Lines(
+            f"||W_{part[0].upper()}||_F",
+            [*envelope(part), *(series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(shown))],
+            "step",
+            "Frobenius norm",
+            bands=bands,
+        )
+        for part in ("key", "query", "value")
+    ]
+    shares = [
+        Lines(
+            f"||W_{part[0].upper()}||_F, share of its end",
+            [series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1]) for name, (run, *_) in settings.items()],
+            "step",
+            "share of the final norm",
+        )
+        for part in ("key", "value")
+    ]
+    return [
+        Figure(
+            "figure4",
+            "Norms in the setting nearest to the figure",
+            "Norms of key, query and value against steps, over the range of the paper's curves: value rises first, key "
+            "and query later.",
+            nearest,
+            columns=3,
+            colours={NINE: "#E69F00"},
+        ),
+        Figure(
+            "figure4-settings",
+            "All settings, one seed each",
+            "Norms of key and value as shares of their final norm, for all settings.",
+            shares,
+        ),
+    ]
 
 
 def judge(found: StageNorms) -> Outcome:
-    timings = {name: timing(runs) for name, runs in found.settings.items()}
-    runs, nearest = next(iter(found.settings.values())), next(iter(timings.values()))
+    timings = {name: Timing.of(runs) for name, runs in found.settings.items()}
     distances = {name: distance(runs) for name, runs in found.settings.items()}
-    rows = [
-        [
-            name,
-            *(f"{getattr(t, part):.0f}" for part in PARTS),
-            "-" if t.separation is None else str(t.separation),
-            "yes" if t.two_stages else "no",
-            f"{distances[name]:.2f}",
-        ]
-        for name, t in timings.items()
-    ]
+    runs, nearest = next(iter(found.settings.values())), next(iter(timings.values()))
     others = [name for name, t in timings.items() if not t.two_stages]
+    halves = ", ".join(f"{part} {span([readings(run)[f'{part} half'] for run in runs])}" for part in PARTS)
     return Outcome(
         paper="norm at step 1,000, and the step at which half of it is reached: value 1.3 to 2.1, steps 110 to 240; "
         "key 4.7 to 6.4, steps 520 to 860; query 6.2 to 8.8, steps 540 to 840",
         theory=predicted(found.config),
-        measured=f"step at which half of the norm at step 1,000 is reached: {halves(runs)}; step at which half of the "
-        f"rise to the plateau of {STEPS:,} steps is made (t50): value {nearest.value:.0f}, key {nearest.key:.0f}, "
-        f"query {nearest.query:.0f}",
+        measured=f"step at which half of the norm at step 1,000 is reached: {halves}; step at which half of the "
+        f"rise to the plateau of {STEPS:,} steps is made (t50): "
+        + ", ".join(f"{part} {half:.0f}" for part, half in nearest.halves.items()),
         verdict=verdict(nearest.two_stages),
         reason="the setting nearest to the figure (chosen by its distance to the figure, since the paper prints no "
-        f"hyperparameters): separation {rows[0][4]}; {sizes(runs)}; "
+        f"hyperparameters): separation {nearest.separation or '-'}; {sizes(runs)}; "
         + (f"settings without two stages: {', '.join(others)}" if others else "all settings tried have two stages"),
-        figures=[nearest_figure(runs), settings_figure(found.settings)],
+        figures=figures_of(found.settings),
         tables=[
             TableData(
                 "Half-way points and stage separation",
@@ -345,7 +277,16 @@ def judge(found: StageNorms) -> Outcome:
                     *("setting", "t50 value", "t50 key", "t50 query"),
                     *("separation (95%)", "two stages", "distance to the figure"),
                 ],
-                rows,
+                [
+                    [
+                        name,
+                        *(f"{half:.0f}" for half in t.halves.values()),
+                        str(t.separation or "-"),
+                        "yes" if t.two_stages else "no",
+                        f"{distances[name]:.2f}",
+                    ]
+                    for name, t in timings.items()
+                ],
             ),
             TableData(
                 "Times and sizes in the first 1,000 steps. end, at 500: the norm at step 1,000 and 500; tenth, half: "
@@ -355,10 +296,8 @@ def judge(found: StageNorms) -> Outcome:
             ),
         ],
         numbers={
-            name: {
-                "t50_value": t.value,
-                "t50_key": t.key,
-                "t50_query": t.query,
+            name: {f"t50_{part}": half for part, half in t.halves.items()}
+            | {
                 "separation": None if t.separation is None else asdict(t.separation),
                 "distance": distances[name],
                 "readings": [

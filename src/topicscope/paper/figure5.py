@@ -11,7 +11,6 @@ from topicscope.measure import layer_names
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, verdict
 from topicscope.paper.made_up import build_tokenizer, sample_texts, word_lists
 
-NEAR_ZERO = 1e-4
 STEPS = 400  # as in the figure
 PARTS = ("value", "key", "query")
 
@@ -41,37 +40,36 @@ class LayerRuns:
 def measure(context: Context) -> LayerRuns:
     """Two rates from near zero, as the figure has two groups of curves; and the library's own start."""
     quick = context.scale == "quick"
-    length, batch_size = (64, 32) if quick else (128, 64)
+    length, batch_size = context.pick((64, 32), (128, 64))
     if context.corpus:
         texts = list(language.Corpus(context.corpus).sample(context.pick(2000, 20_000), context.seed))
         tokenizer = pretraining.train_tokenizer(texts, "wordpiece", 8000, length, exact=False)
     else:  # made-up texts stand in: they have short rows and a small vocabulary
-        length, batch_size, lists = 50, 16 if quick else 64, word_lists()
+        length, batch_size, lists = 50, context.pick(16, 64), word_lists()
         texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
-    slow, fast = (0.001, 0.003) if quick else (0.0003, 0.001)  # wider models take smaller steps
     # dropout takes half of the time on a CPU, and changes nothing that is measured here
-    shape = {"layers": 4, "heads": 4, "dim": 64 if quick else 256, "dropout": 0.0 if quick else "usual"}
+    shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "dropout": 0.0 if quick else "usual"}
 
-    def run(start: str, lr: float, number: int) -> Curves:
-        config = pretraining.PretrainConfig.of(
-            {
-                "text": {"corpus": list(context.corpus) or ["(made-up texts)"]},
-                "steps": STEPS,
-                "snapshots": "none",
-                "held_out": {"share": 0.0},  # all of the text is trained on; nothing here asks for another loss
-                "model": {**shape, "init_scale": NEAR_ZERO if start == "near zero" else "usual"},
-                "optimizer": {"lr": lr},
-                "length": length,
-                "batch_size": batch_size,
-                "micro_batch": batch_size if quick else None,  # small batches cost mostly their calls
-                "seed": 1000 * context.seed + number,
-            }
-        )
-        return Curves(f"{start}, AdamW {lr:g}", pretraining.pretrain(config, texts=texts, tokenizer=tokenizer))
+    def runs(start: str, lr: float) -> list[Curves]:
+        settings = {
+            "text": {"corpus": list(context.corpus) or ["(made-up texts)"]},
+            "steps": STEPS,
+            "snapshots": "none",
+            "held_out": {"share": 0.0},  # all of the text is trained on; nothing here asks for another loss
+            "model": {**shape, "init_scale": 1e-4 if start == "near zero" else "usual"},
+            "optimizer": {"lr": lr},
+            "length": length,
+            "batch_size": batch_size,
+            "micro_batch": batch_size if quick else None,  # small batches cost mostly their calls
+        }
+        configs = [pretraining.PretrainConfig.of(settings | {"seed": seed}) for seed in context.seeds(1, 3)]
+        return [
+            Curves(f"{start}, AdamW {lr:g}", pretraining.pretrain(config, texts=texts, tokenizer=tokenizer))
+            for config in configs
+        ]
 
-    seeds = range(context.pick(1, 3))
-    near = [run("near zero", lr, number) for lr in (fast, slow) for number in seeds]
-    return LayerRuns(near, [run("usual start", slow, number) for number in seeds], bool(context.corpus))
+    slow, fast = context.pick((0.001, 0.003), (0.0003, 0.001))  # wider models take smaller steps
+    return LayerRuns(runs("near zero", fast) + runs("near zero", slow), runs("usual start", slow), bool(context.corpus))
 
 
 def value_first(steps: dict[str, float]) -> bool:
@@ -79,7 +77,6 @@ def value_first(steps: dict[str, float]) -> bool:
 
 
 def judge(found: LayerRuns) -> Outcome:
-    """Every layer of every run either starts in two stages or does not."""
     runs = found.near + found.usual
     starts = {one.label: one.starts() for one in runs}
     counts = Counter(one.setting for one in runs for _ in starts[one.label])
@@ -90,7 +87,8 @@ def judge(found: LayerRuns) -> Outcome:
         for layer, steps in starts[one.label].items()
         if not value_first(steps)
     ]
-    near = [steps for one in found.near for steps in starts[one.label].values()]
+    near = {part: [steps[part] for one in found.near for steps in starts[one.label].values()] for part in PARTS}
+    spans = ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in near.items())
     shown = [one.run for one in runs], [one.setting for one in runs]
     return Outcome(
         paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
@@ -98,25 +96,20 @@ def judge(found: LayerRuns) -> Outcome:
         measured=f"on {'the given text' if found.given_text else 'made-up texts'}, layers of all runs in which key and "
         "query start after value: " + "; ".join(f"{name}: {first[name]} of {count}" for name, count in counts.items()),
         verdict=verdict(not failed),
-        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {ranges(near)}")
+        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {spans}")
         + f"; norms end at {growth(found.near)} their start from near zero, "
         f"and at {growth(found.usual)} from the usual start",
         figures=[pages.dynamics_figure(*shown), pages.loss_figure(*shown)],
         tables=[pages.stage_table(*shown)],
         numbers=starts,
         config=runs[0].run.config.as_dict(),
-        ours=float(np.median([steps[part] for steps in near for part in ("key", "query")])),
+        ours=float(np.median(near["key"] + near["query"])),
     )
 
 
-def ranges(starts: Sequence[dict[str, float]]) -> str:
-    by_part = {part: [steps[part] for steps in starts] for part in PARTS}
-    return ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in by_part.items())
-
-
 def growth(runs: Sequence[Curves]) -> str:
-    norms = [norm for one in runs for name, norm in one.run.metrics.items() if name.startswith("norm_")]
-    factors = [norm[-1] / norm[0] for norm in norms]
+    metrics = [item for one in runs for item in one.run.metrics.items()]
+    factors = [norm[-1] / norm[0] for name, norm in metrics if name.startswith("norm_")]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 
 

@@ -1,7 +1,5 @@
 """Figure 3, Tables 1, 2 and 5, and pipeline: embeddings and attention of language models, yours or small ones."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -12,7 +10,7 @@ import numpy as np
 from topicscope import language, pages, pretraining
 from topicscope.ground import one_thread
 from topicscope.measure import Effect
-from topicscope.pages import Figure, Lines, Series, TableData, Verdict
+from topicscope.pages import Figure, Lines, Series, TableData
 from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, cell, verdict
 from topicscope.paper.made_up import (
     DECODED,
@@ -38,7 +36,6 @@ SMALL_DIFFERS = (
     "these are small models on made-up texts (known topics, one topic per sentence), the paper's are large ones on "
     "Wikipedia (fitted topics); --model and --corpus measure large ones"
 )
-OWN_DIFFERS = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,8 @@ class Probed:
 
     @property
     def differs(self) -> str:
-        """Why sizes may differ from the paper's where the models and texts are the user's."""
-        return "" if self.known else OWN_DIFFERS
+        own = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
+        return "" if self.known else own
 
 
 def measure_models(context: Context, words: int | None = None, **settings: Any) -> Probed:
@@ -88,11 +85,10 @@ def ratio_number(paper: tuple[float, float]) -> Number:
 
 def attention_ratio(effect: Effect | None) -> float:
     """NaN where there is none: comparisons with it are false."""
-    return float("nan") if effect is None or effect.ratio is None else effect.ratio
+    return math.nan if effect is None or effect.ratio is None else effect.ratio
 
 
 def known(value: float) -> float | None:
-    """None for NaN: a number that is not there."""
     return None if math.isnan(value) else value
 
 
@@ -100,39 +96,42 @@ def above_zero(effect: Effect | None) -> bool:
     return effect is not None and effect.interval is not None and effect.interval[0] > 0
 
 
-def beyond_chance(effect: Effect | None) -> bool:
-    return effect is not None and effect.p_value is not None and effect.p_value <= 0.05
-
-
-def attention_of(row: language.ProbeRow, *, decoded: bool) -> Effect | None:
-    """The attention that is judged: that of the encoder, or of the only part. `decoded`: of a decoder where one is."""
-    return row.parts.get(DECODED, row.attention) if decoded else row.attention
+def p_value(effect: Effect | None) -> float:
+    return math.nan if effect is None or effect.p_value is None else effect.p_value
 
 
 def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
-    rows, heads, models = found.probe.rows, found.probe.heads, found.config["models"]
-    trained, fresh = ([row for row in rows if row.variant == variant] for variant in ("trained", "random"))
-    effects = [row.effects | {"attention": attention_of(row, decoded=found.known)} for row in trained]
+    """Of small models the attention of a decoder is judged where there is one."""
+    rows, models = found.probe.rows, found.config["models"]
+    decoded = [{"attention": row.parts.get(DECODED, row.attention)} if found.known else {} for row in rows]
+    effects = [(row, row.effects | own) for row, own in zip(rows, decoded, strict=True)]
+    trained, fresh = ([pair for pair in effects if pair[0].variant == variant] for variant in ("trained", "random"))
     weak = [
         f"{name} of {language.short(row.model)} at {row.threshold:g}"
-        for row, here in zip(trained, effects, strict=True)
+        for row, here in trained
         for name in judged
-        if not above_zero(here[name]) or (found.known and not beyond_chance(here[name]))
+        if not above_zero(here[name]) or (found.known and not p_value(here[name]) <= 0.05)
     ]
-    ratios = {
-        model: [
-            attention_ratio(here["attention"]) for row, here in zip(trained, effects, strict=True) if row.model == model
-        ]
-        for model in models
-    }
-    falls = found.known or all(here and here[0] > here[-1] for here in ratios.values())
-    silent = all(abs(attention_ratio(attention_of(row, decoded=found.known)) - 1) < 0.01 for row in fresh)
-    measures = [name for name in pages.MAIN_MEASURES if name in judged] if found.known else pages.MAIN_MEASURES
-    course = f"; the attention ratio {'falls' if falls else 'does not fall'} from the smallest threshold to the largest"
-    beyond = "has a 95% interval above zero" + (" and is beyond shuffled topics" if found.known else "")
+    ratios = [[attention_ratio(here["attention"]) for row, here in trained if row.model == model] for model in models]
+    falls = found.known or all(here and here[0] > here[-1] for here in ratios)
+    course = "falls" if falls else "does not fall"
+    silent = all(abs(attention_ratio(here["attention"]) - 1) < 0.01 for _, here in fresh)
+    measures = [name for name in pages.MAIN_MEASURES if name in judged or not found.known]
+
+    def text(name: str, effect: Effect | None) -> str:
+        """A ratio; of small models, where the different-topic mean may be zero, both means."""
+        if not found.known:
+            return language.ratio_text(effect)
+        return f"{name} -" if effect is None else f"{name} {effect.same:.3g} against {effect.different:.3g}"
+
+    measured = [
+        f"{language.short(row.model)} {row.threshold:g}: "
+        + (", " if found.known else " ").join(text(name, here[name]) for name in measures)
+        for row, here in trained
+    ]
     encoders = [
         f"{language.short(row.model)} {language.ratio_text(row.attention)}"
-        for row in trained
+        for row, _ in trained
         if found.known and DECODED in row.parts
     ]
     return Outcome(
@@ -140,33 +139,20 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
         + "; ".join(f"{language.short(model)}: {pages.family(model, kind)}" for model in models),
         theory="-",
         measured=("same-topic against different-topic mean" if found.known else "ratios of cosine, dot, attention")
-        + ", by model and threshold: "
-        + "; ".join(
-            f"{language.short(row.model)} {row.threshold:g}: "
-            + (
-                ", ".join(f"{name} {difference_text(here[name])}" for name in measures)
-                if found.known
-                else " ".join(language.ratio_text(here[name]) for name in measures)
-            )
-            for row, here in zip(trained, effects, strict=True)
-        ),
-        verdict=verdict(not weak and falls and silent),
-        reason=(f"no effect: {', '.join(weak)}" if weak else f"every effect {beyond}")
-        + ("" if found.known else course)
+        + f", by model and threshold: {'; '.join(measured)}",
+        verdict=verdict(not weak, falls, silent),
+        reason=(f"no effect: {', '.join(weak)}" if weak else "every effect has a 95% interval above zero")
+        + (" and is beyond shuffled topics" if found.known and not weak else "")
+        + ("" if found.known else f"; the attention ratio {course} from the smallest threshold to the largest")
         + f"; with random weights attention shows {'none' if silent else 'an effect'}"
         + (f"; shown, not judged: attention ratio of the encoder: {', '.join(encoders)}" if encoders else ""),
-        figures=[pages.ratio_figure(rows), *pages.head_figures(heads)],
-        tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(heads)],
+        figures=[pages.ratio_figure(rows), *pages.head_figures(found.probe.heads)],
+        tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(found.probe.heads)],
         numbers={"rows": [row.as_dict() for row in rows]},
         config=found.config,
-        ours=known(float(np.mean([here[0] if here else math.nan for here in ratios.values()]))),
+        ours=known(float(np.mean([here[0] if here else math.nan for here in ratios]))),
         differs=found.differs,
     )
-
-
-def difference_text(effect: Effect | None) -> str:
-    """Same-topic and different-topic mean, where a ratio says little: the latter may be zero."""
-    return "-" if effect is None else f"{effect.same:.3g} against {effect.different:.3g}"
 
 
 TABLE1 = Experiment(
@@ -181,7 +167,7 @@ TABLE1 = Experiment(
     judge=partial(judge_ratios, kind="one", judged=("cosine", "dot", "attention")),
     seconds=40,
     number=ratio_number((1.32, 2.14)),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_RATIOS,
     uses=LANGUAGE,
@@ -197,28 +183,20 @@ PAPER_PAIRS = (
 )
 
 
-def beyond(pairs: language.PairContrast) -> bool:
-    return pairs.margin_interval is not None and pairs.margin_interval[0] > 0
-
-
-def margin(pairs: language.PairContrast) -> float | None:
-    return None if pairs.same_topic is None or pairs.cooccurring is None else pairs.same_topic - pairs.cooccurring
-
-
 def judge_pairs(found: Probed) -> Outcome:
     rows = found.probe.cooccurrence
-    nearer = [beyond(row.cosine) for row in rows]
-    gaps = [gap for row in rows if (gap := margin(row.cosine)) is not None]
+    nearer = [margin is not None and margin[0] > 0 for margin in (row.cosine.margin_interval for row in rows)]
+    means = [(row.cosine.same_topic, row.cosine.cooccurring) for row in rows]
+    gaps = [topic - pairs for topic, pairs in means if topic is not None and pairs is not None]
     return Outcome(
         paper=PAPER_PAIRS,
         theory="-",
         measured="mean cosine of same-topic against co-occurring pairs, by model and threshold: "
         + "; ".join(
-            f"{language.short(row.model)} {row.threshold:g}: "
-            f"{cell(row.cosine.same_topic)} against {cell(row.cosine.cooccurring)}"
-            for row in rows
+            f"{language.short(row.model)} {row.threshold:g}: {cell(topic)} against {cell(pairs)}"
+            for row, (topic, pairs) in zip(rows, means, strict=True)
         ),
-        verdict=verdict(all(nearer)),
+        verdict=verdict(*nearer),
         reason="the mean cosine of same-topic pairs is above that of the pairs that co-occur most (95%) "
         f"in {sum(nearer)} of {len(rows)} rows",
         tables=[pages.cooccurrence_table(rows)],
@@ -247,7 +225,7 @@ TABLE2 = Experiment(
         (0.102, 0.152),
         SMALL_DIFFERS,
     ),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_PAIRS,
     uses=LANGUAGE,
@@ -266,7 +244,7 @@ TABLE5 = Experiment(
     judge=partial(judge_ratios, kind="many", judged=("attention",)),
     seconds=6,
     number=ratio_number((1.19, 1.70)),
-    needs=("models", "corpus"),
+    takes=("models", "corpus"),
     group=GROUP,
     paper=PAPER_RATIOS,
     uses=LANGUAGE,
@@ -306,36 +284,18 @@ def whole_means(words: language.WordMap) -> tuple[float, float]:
     groups = [words.groups[i] for i in at]
     if any(groups.count(group) < WHOLE for group in set(words.groups)):
         return math.nan, math.nan
-    kept = replace(
-        words,
-        words=tuple(words.words[i] for i in at),
-        groups=tuple(groups),
-        pieces=(1,) * len(at),
-        cosine=words.cosine[np.ix_(at, at)],
-    )
-    return kept.means()
+    names = tuple(words.words[i] for i in at)
+    cosine = words.cosine[np.ix_(at, at)]
+    return replace(words, words=names, groups=tuple(groups), pieces=(1,) * len(at), cosine=cosine).means()
 
 
 def judge_words(found: WordMaps) -> Outcome:
-    """A model whose tokenizer has too few of the words decides nothing, and all have to decide."""
     means = {model: whole_means(words) for model, words in found.maps.items()}
     gaps = {model: same - different for model, (same, different) in means.items()}
     fresh = {model: same - different for model, (same, different) in ((m, w.means()) for m, w in found.random.items())}
     open_ = [model for model, gap in gaps.items() if math.isnan(gap)]
     wrong = [model for model, gap in gaps.items() if gap <= max(0.0, fresh.get(model, 0.0))]
-    seen: Verdict = "undecided" if open_ and not wrong else verdict(not wrong)
     pieces = {model: [w for w, n in zip(m.words, m.pieces, strict=True) if n > 1] for model, m in found.maps.items()}
-    rows = [
-        [
-            language.short(model),
-            *(f"{value:.3f}" for value in found.maps[model].means()),
-            *("-" if math.isnan(value) else f"{value:.3f}" for value in means[model]),
-            f"{len(found.maps[model].words) - len(pieces[model])} of {len(found.maps[model].words)}",
-            cell(fresh.get(model)),
-        ]
-        for model in means
-    ]
-    shown = [panel for words in found.maps.values() for panel in pages.word_figure(words).panels]
     random = [
         replace(panel, title=f"{panel.title}, random weights")
         for words in found.random.values()
@@ -346,18 +306,17 @@ def judge_words(found: WordMaps) -> Outcome:
         theory="-",
         measured="mean cosine of two words that are one token each: "
         + "; ".join(
-            f"{language.short(model)}: inside a group {cell(None if math.isnan(same) else same)}, "
-            f"between groups {cell(None if math.isnan(different) else different)}"
+            f"{language.short(model)}: inside a group {cell(same)}, between groups {cell(different)}"
             for model, (same, different) in means.items()
         ),
-        verdict=seen,
+        verdict=verdict(not wrong, None if open_ else True),
         reason=words_reason(found, open_, wrong, pieces),
         figures=[
             Figure(
                 "figure3",
                 "Cosine of word embeddings",
                 "Heat maps of cosines between nine words of three topics; *: mean over the pieces of the word.",
-                [*shown, *random],
+                [*(panel for words in found.maps.values() for panel in pages.word_figure(words).panels), *random],
             )
         ],
         tables=[
@@ -367,7 +326,16 @@ def judge_words(found: WordMaps) -> Outcome:
                     *("model", "inside groups", "between groups", "inside, whole tokens", "between, whole tokens"),
                     *("words of one token", "inside minus between, random weights"),
                 ],
-                rows,
+                [
+                    [
+                        language.short(model),
+                        *(f"{value:.3f}" for value in words.means()),
+                        *("-" if math.isnan(value) else f"{value:.3f}" for value in means[model]),
+                        f"{len(words.words) - len(pieces[model])} of {len(words.words)}",
+                        cell(fresh.get(model)),
+                    ]
+                    for model, words in found.maps.items()
+                ],
             )
         ],
         numbers={
@@ -382,27 +350,20 @@ def judge_words(found: WordMaps) -> Outcome:
 
 
 def words_reason(found: WordMaps, open_: list[str], wrong: list[str], pieces: dict[str, list[str]]) -> str:
-    """Which models show it, which do not, and which cannot; and what would decide."""
-    parts = []
-    if wrong:
-        parts.append(
-            "the mean cosine inside groups is not above that between groups"
-            + (", or the difference not above that of random weights," if found.random else "")
-            + f" for {', '.join(map(language.short, wrong))}"
-        )
-    elif len(open_) < len(found.maps):
-        parts.append("the mean cosine inside groups is above that between groups")
-    parts += [
+    above = "the mean cosine inside groups is {}above that between groups"
+    shown = [above.format("")] if not wrong and len(open_) < len(found.maps) else []
+    but = ", or the difference not above that of random weights," if found.random else ""
+    failed = [f"{above.format('not ')}{but} for {', '.join(map(language.short, wrong))}"] if wrong else []
+    silent = [
         f"{language.short(model)} decides nothing: its tokenizer splits {len(pieces[model])} of "
         f"{len(found.maps[model].words)} words into pieces ({', '.join(pieces[model])}), and means of pieces say little"
         for model in open_
     ]
-    if open_:
-        parts.append(
-            f"a model whose tokenizer has {WHOLE} words of each group as one token would decide (the paper took "
-            "bert-base-uncased); for other words: topicscope words"
-        )
-    return "; ".join(parts)
+    advice = (
+        f"a model whose tokenizer has {WHOLE} words of each group as one token would decide (the paper took "
+        "bert-base-uncased); for other words: topicscope words"
+    )
+    return "; ".join([*shown, *failed, *silent, *([advice] if open_ else [])])
 
 
 FIGURE3 = Experiment(
@@ -421,14 +382,12 @@ FIGURE3 = Experiment(
         "mean cosine of the embeddings of two words of one group minus that of words of two groups, for words of one "
         "token, mean over models; the paper prints a map and no number",
     ),
-    needs=("models",),
+    takes=("models",),
     group=GROUP,
     paper=PAPER_MAP,
     uses=LANGUAGE,
 )
 
-
-EVERY = 10  # the loss curve that is drawn has every tenth step
 
 # The usual masking: 15% of the words are predicted, of which 80% show [MASK] and 10% a random word.
 BERT_SETTINGS = {
@@ -478,15 +437,14 @@ def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[
 
 def measure_pipeline(context: Context) -> ProbedBert:
     lists = word_lists()
-    texts = sample_texts(lists, context.seed)
+    texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
+    threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
     with one_thread():
-        tokenizer = build_tokenizer(lists)
         model, losses = train_bert(tokenizer, texts, context.pick(900, 2500), context.seed)
-        words, sizes = language.whole_words(tokenizer), len(lists)
+        words = language.whole_words(tokenizer)
         topics = language.fit_topics(
-            texts, words, sizes, iterations=50, restarts=12, stability=False, seed=context.seed
+            texts, words, len(lists), iterations=50, restarts=12, stability=False, seed=context.seed
         )
-        threshold = (len(next(iter(lists.values()))) + 0.5) / len(tokenizer)
         accuracy, names = matching(language.assign(topics, threshold), lists)
         probe = language.probe_model(
             language.checked("small BERT", model, tokenizer),
@@ -501,24 +459,20 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
     rows, heads = found.probe.rows, found.probe.heads
     trained, fresh = rows
     effects = {name: trained.effects[name] for name in pages.MAIN_MEASURES}
-    beyond_shuffled = {m for m, e in effects.items() if e is not None and e.p_value is not None and e.p_value < 0.05}
-    missing = [name for name, effect in effects.items() if not above_zero(effect) or name not in beyond_shuffled]
+    missing = [m for m, e in effects.items() if not above_zero(e) or not p_value(e) < 0.05]
     random = None if fresh.cosine is None else fresh.cosine.interval
-    covers = random is not None and random[0] <= 0 <= random[1]
-    silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and covers
+    silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and random is not None and random[0] <= 0 <= random[1]
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
-    losses = Series("loss", [float(i) for i in range(0, len(found.losses), EVERY)], found.losses[::EVERY])
+    losses = Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])
     probed = [*pages.head_figures(heads), *pages.topic_figures(found.probe.topics)]
-    for number, figure in enumerate(probed, start=1):
-        figure.name = f"pipeline-{number}"
     return Outcome(
         paper="same-topic words are more similar and attend to each other more (Table 1)",
         theory="the topics are known, so that fit and probe must find them",
         measured=f"{share} of the words are in their true topic; same-topic and different-topic means: {both}; "
         f"attention ratio {language.ratio_text(trained.attention)}, "
         f"random model {attention_ratio(fresh.attention):.4f}",
-        verdict=verdict(found.accuracy >= 0.95 and not missing and silent),
+        verdict=verdict(found.accuracy >= 0.95, not missing, silent),
         reason=f"{share} of the words are in their true topic of {found.topics}; "
         + ("every effect is found" if not missing else f"not found: {', '.join(missing)}")
         + ("; the random model shows none" if silent else "; the random model shows an effect"),
@@ -530,7 +484,7 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
                 [Lines("training", [losses], "step", "masked-word loss")],
                 columns=1,
             ),
-            *probed,
+            *(replace(figure, name=f"pipeline-{number}") for number, figure in enumerate(probed, start=1)),
         ],
         tables=[pages.ratio_table(rows), pages.difference_table(rows), pages.head_table(heads)],
         numbers={

@@ -4,8 +4,7 @@
 share a topic, some words belong to two topics, and some words of different topics always stand together.
 """
 
-from __future__ import annotations
-
+import itertools
 import json
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,15 +15,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope import language, pretraining
-from topicscope.ground import Stream, generator
-from topicscope.paper.experiment import Context, Scale
+from topicscope.ground import Stream, generator, merged
+from topicscope.paper.experiment import Context
 from topicscope.world import Dirichlet, TopicModel
 
 DOCUMENTS, LENGTH = 3000, 48
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SENTENCE, SENTENCES = 8, 4  # words of a sentence, which has one topic; sentences of a document
-ALPHA = 1.0  # of the Dirichlet distribution that a document's topics are drawn from
-RANK_POWER = 0.1  # the r-th word of a topic is drawn with a probability proportional to r^-.1
 LENT = 3  # the last words of each topic belong to the next one too, and are half as likely there
 PAIRS_PER_TOPIC, PAIR_CHANCE = 2, 0.6  # fixed pairs across topics; how often the first word is followed by the second
 
@@ -51,10 +48,10 @@ def made_up_texts(seed: int = 0) -> list[str]:
 
 
 def sample_texts(lists: dict[str, list[str]], seed: int) -> list[str]:
-    words = [word for topic in lists.values() for word in topic]
+    words = ["", *itertools.chain(*lists.values())]
     model = TopicModel(len(lists), len(next(iter(lists.values()))))
     documents = Dirichlet(length=LENGTH).sample(model, DOCUMENTS, generator(seed, Stream.TRAIN_DOCUMENTS)).finite()
-    return [" ".join(words[i - 1] for i in row) for row in documents.words.tolist()]
+    return [" ".join(words[i] for i in row) for row in documents.words.tolist()]
 
 
 @dataclass(frozen=True)
@@ -71,12 +68,10 @@ class MadeUpLanguage:
     def topics(self, tokenizer: Any) -> language.Topics:
         """The known topics, in the form of fitted ones, with the pairs that stand together most often in the texts."""
         vocabulary = language.whole_words(tokenizer)
-        place = np.array([self.words.index(word) for word in vocabulary.words])
+        place = [self.words.index(word) for word in vocabulary.words]
         number = {word: i for i, word in enumerate(vocabulary.words)}
         documents = [np.array([number[word] for word in text.split()]) for text in self.texts]
         lengths = np.array([len(document) for document in documents])
-        count = len(self.names)
-        fit: dict[str, Any] = {"iterations": 0, "seed": 0, "min_documents": 0, "log_likelihood": [], "corpus": ""}
         return language.Topics(
             words=tuple(vocabulary.words),
             token=vocabulary.token,
@@ -89,18 +84,24 @@ class MadeUpLanguage:
             fingerprint=vocabulary.fingerprint,
             fit=language.TopicFit(
                 backend="known",
-                topics=count,
+                topics=len(self.names),
                 documents=len(documents),
                 tokens=int(lengths.sum()),
-                coherence=[0.0] * count,
-                **fit,
+                coherence=[0.0] * len(self.names),
+                iterations=0,
+                seed=0,
+                min_documents=0,
+                log_likelihood=[],
+                corpus="",
             ),
         )
 
 
 def topic_words(topics: int, size: int) -> Float[np.ndarray, "K W"]:
-    """Probability of each word in each topic: its own words, and the last ones of the topic before it."""
-    own = np.arange(1, size + 1) ** -RANK_POWER
+    """Probability of each word in each topic: its own words, the r-th in proportion to r^-.1, and the last ones of the
+    topic before it.
+    """
+    own = np.arange(1, size + 1) ** -0.1
     table = np.zeros((topics, topics * size))
     for topic in range(topics):
         end = (topic + 1) * size
@@ -123,17 +124,16 @@ def sample_language(lists: dict[str, list[str]], seed: int) -> MadeUpLanguage:
     draw = generator(seed, Stream.MADE_UP_TEXTS)
     topics, size, length = len(lists), len(next(iter(lists.values()))), SENTENCE * SENTENCES
     probability, pairs = topic_words(topics, size), fixed_pairs(topics, size)
-    mixture = draw.dirichlet(np.full(topics, ALPHA), size=DOCUMENTS)
+    mixture = draw.dirichlet(np.ones(topics), size=DOCUMENTS)
     topic = np.repeat(draws(mixture[:, None, :], draw.random((DOCUMENTS, SENTENCES))), SENTENCE, axis=1)
     words = draws(probability[topic], draw.random((DOCUMENTS, length)))
     partner = np.full(topics * size, -1)
     partner[list(pairs)] = list(pairs.values())
     chance = draw.random((DOCUMENTS, length))
     for place in range(length - 1):
-        following = partner[words[:, place]]
-        put = (following >= 0) & (chance[:, place] < PAIR_CHANCE)
-        words[put, place + 1] = following[put]
-    names = tuple(word for listed in lists.values() for word in listed)
+        following = np.where(chance[:, place] < PAIR_CHANCE, partner[words[:, place]], -1)
+        words[:, place + 1] = np.where(following >= 0, following, words[:, place + 1])
+    names = tuple(itertools.chain(*lists.values()))
     texts = [" ".join(names[i] for i in row) for row in words.tolist()]
     return MadeUpLanguage(texts, names, tuple(lists), probability, pairs, mixture)
 
@@ -147,9 +147,7 @@ def build_tokenizer(lists: dict[str, list[str]]) -> Any:
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-    vocabulary = {
-        word: i for i, word in enumerate([*SPECIAL, "a", *(word for topic in lists.values() for word in topic)])
-    }
+    vocabulary = {word: i for i, word in enumerate([*SPECIAL, "a", *itertools.chain(*lists.values())])}
     built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     built.normalizer, built.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     built.post_processor = processors.TemplateProcessing(
@@ -165,10 +163,8 @@ GROUP = "small models"  # of the experiments that share the training: they run i
 # Attention of an encoder-decoder that is judged: so small an encoder is hardly used; it is shown in the tables.
 DECODED = "decoder"
 TRAINING_STEPS = {"quick": 300, "full": 1500}
-# Steps of an architecture over the others': ALBERT's embeddings pass through one more matrix, and it learns later.
-LONGER = {"albert": 1.6}
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: dict[str, object] = {
     "text": {"corpus": ["(made-up texts)"]},
     "snapshots": "none",
     "checkpoint_every": None,
@@ -179,41 +175,31 @@ SETTINGS: dict[str, Any] = {
     "masking": {"p_mask": 0.3},
     "optimizer": {"lr": 0.004},
     "device": "cpu",
+    "model": {"layers": 1, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"},
 }
-SHAPE = {"layers": 1, "heads": 4, "dim": 64, "feedforward": 128, "dropout": 0.0, "init_scale": "usual"}
 
 
 @dataclass(frozen=True)
 class SmallModels:
-    """The models with their tokenizer, the language that they were trained on, and its topics."""
-
     models: tuple[language.LoadedModel, ...]
     made_up: MadeUpLanguage
     topics: language.Topics
     losses: dict[str, tuple[float, float]]  # by model: at the first step, and the mean of the last 50
 
-    def threshold(self, words: int) -> float:
-        """The share of the vocabulary at which each topic keeps so many words, however the product is rounded."""
-        return (words + 0.5) / self.topics.vocabulary_size
-
-
-def small_models(context: Context) -> SmallModels:
-    """Trained once per process; every random draw follows from the seed, so that it is the same whenever it is done."""
-    return _trained(context.scale, context.seed)
-
 
 @lru_cache(maxsize=1)
-def _trained(scale: Scale, seed: int) -> SmallModels:
+def small_models(context: Context) -> SmallModels:
+    """Trained once per process; every random draw follows from the seed, so that it is the same whenever it is done."""
     lists = word_lists()
-    made_up, tokenizer = sample_language(lists, seed), build_tokenizer(lists)
+    made_up, tokenizer = sample_language(lists, context.seed), build_tokenizer(lists)
     models, losses = [], {}
     for number, architecture in enumerate(ARCHITECTURES):
+        # ALBERT's embeddings pass through one more matrix, and it learns later
+        steps = round(TRAINING_STEPS[context.scale] * (1.6 if architecture == "albert" else 1))
         # another seed for each: ELECTRA's generator would else have the very weights of BERT
-        steps = round(TRAINING_STEPS[scale] * LONGER.get(architecture, 1))
-        own = {"model": SHAPE | {"architecture": architecture}, "steps": steps, "seed": 1000 * seed + number}
-        run = pretraining.pretrain(
-            pretraining.PretrainConfig.of(SETTINGS | own), texts=made_up.texts, tokenizer=tokenizer
-        )
+        own = {"model": {"architecture": architecture}, "steps": steps, "seed": 1000 * context.seed + number}
+        config = pretraining.PretrainConfig.of(merged(SETTINGS, own))
+        run = pretraining.pretrain(config, texts=made_up.texts, tokenizer=tokenizer)
         name = f"small-{architecture}"
         models.append(language.checked(name, run.model.base_model, tokenizer))
         losses[name] = (float(run.results.first_loss or "nan"), float(run.results.loss or "nan"))
@@ -224,9 +210,9 @@ def probe_small(context: Context, words: int | None = None, **settings: Any) -> 
     """The probes of all five at their known topics: of each topic all words, or so many of the likeliest."""
     small = small_models(context)
     all_words = len(small.made_up.words) // len(small.made_up.names) + LENT  # its own, and those that another lends
-    measurement = language.Measurement(
-        thresholds=(small.threshold(words or all_words),), seed=context.seed, ablation=False, **settings
-    )
+    # the share of the vocabulary at which each topic keeps so many words, however the product is rounded
+    threshold = ((words or all_words) + 0.5) / small.topics.vocabulary_size
+    measurement = language.Measurement(thresholds=(threshold,), seed=context.seed, ablation=False, **settings)
     texts = small.made_up.texts[: context.pick(150, 1000)]
     probes = [language.probe_model(model, texts, small.topics, measurement) for model in small.models]
     return language.Probe.joined(probes, [], measurement)

@@ -4,8 +4,6 @@ As soon as topics show in W_V, the force on the query of [MASK] is many times th
 Attention leaves its start in one direction, while value still grows: there are no two stages.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -13,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Heat, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, reached, verdict
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
     Growth,
@@ -34,10 +32,8 @@ WORLDS = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2))
 SCALES = (1e-3, 1e-2)
 HORIZON = 3000.0  # value has no finite optimum under cross entropy: its half-way point is that of this time
 LEAVES = 3.0  # times its start at which |W_K| has left it
-TINY, EXACT = 1e-7, 1e-6  # W = TINY Pi; error of the formula as a share of the force
 # Cosine with the predicted direction, second singular value over the first, growth of |W_K| under squared loss.
 ALONG, SECOND, MOVED = 0.9, 0.2, 1.1
-FIGURES = ("scale", "seed", "left", "half", "horizon", "query", "along", "second")  # of a flow, for results.json
 
 
 @dataclass(frozen=True)
@@ -79,24 +75,24 @@ class MaskFlows:
 def direction(growth: Growth) -> Float[np.ndarray, " V"]:
     """The force on the [MASK] query by key word, per unit of w."""
     force = mask_force(growth.shares, growth.v, growth.masking)
-    return np.concatenate([[force.mask], np.full(growth.topics * growth.v, force.word)])
+    return np.array([force.mask] + growth.topics * growth.v * [force.word])
 
 
-def force_of(world: FlowWorld) -> Force:
+def force_of(world: FlowWorld, w: float = 1e-7) -> Force:
     documents = subset_world(world.T, world.v, grouped_subsets(world.T, world.tau))
-    force = score_force(documents, Masking(), TINY * topic_contrasts(world.T, world.v), loss="cross-entropy") / TINY
+    force = score_force(documents, Masking(), w * topic_contrasts(world.T, world.v), loss="cross-entropy") / w
     formula = direction(world.growth())
-    singular = np.linalg.svd(force, compute_uv=False)
-    return Force(float(np.abs(force[:, 0] - formula).max() / np.abs(formula).max()), *map(float, singular[:2]))
-
-
-def law_of(world: FlowWorld) -> MaskFirst:
-    return mask_first(world.growth(), contrast_eigenvalue(world.growth()), world.width)
+    error = np.abs(force[:, 0] - formula).max() / np.abs(formula).max()
+    return Force(float(error), *map(float, np.linalg.svd(force, compute_uv=False)[:2]))
 
 
 def contrast_eigenvalue(growth: Growth) -> float:
     """lambda of W_V on topic contrasts (R1)."""
     return growth.masking.k**2 / growth.v * growth.shares.contrast
+
+
+def law_of(world: FlowWorld) -> MaskFirst:
+    return mask_first(world.growth(), contrast_eigenvalue(world.growth()), world.width)
 
 
 def key_law(law: MaskFirst, world: FlowWorld, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -108,29 +104,26 @@ def key_law(law: MaskFirst, world: FlowWorld, times: Float[np.ndarray, " n"]) ->
 def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
     population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
     course = gradient_flow(population, world.start(scale, seed), HORIZON, keep=True)
-    key = (course.norm("key") / course.norm("key")[0]).tolist()
+    key = course.norm("key") / course.norm("key")[0]
     pi = topic_contrasts(world.T, world.v) / (world.T - 1)
     contrast = [float(np.vdot(weights["value"], pi)) for weights in course.states]
     left = course.reaches("key", LEAVES * float(course.norm("key")[0]))
-    half = reached(course.times, contrast, (contrast[0] + contrast[-1]) / 2)
+    doubled = 2 * float(np.interp(left, course.times, contrast)) - contrast[0]
     there = course.states[int(np.searchsorted(course.times, left)) if math.isfinite(left) else -1]
     u, singular, vh = np.linalg.svd(there["key"].T @ there["query"])
     formula = direction(world.growth())
-    doubled = 2 * float(np.interp(left, course.times, contrast)) - contrast[0]
     return Leaving(
-        world,
-        scale,
-        seed,
-        left,
-        half,
-        reached(course.times, contrast, doubled),
-        float(abs(vh[0, 0])),
-        float(abs(u[:, 0] @ formula) / np.linalg.norm(formula)),
-        float(singular[1] / singular[0]),
-        course.times,
-        key,
-        contrast,
-        word_tables(there).scores.tolist(),
+        *(world, scale, seed),
+        left=left,
+        half=reached(course.times, contrast, (contrast[0] + contrast[-1]) / 2),
+        horizon=reached(course.times, contrast, doubled),
+        query=float(abs(vh[0, 0])),
+        along=float(abs(u[:, 0] @ formula) / np.linalg.norm(formula)),
+        second=float(singular[1] / singular[0]),
+        times=course.times,
+        key=key.tolist(),
+        contrast=contrast,
+        scores=word_tables(there).scores.tolist(),
     )
 
 
@@ -152,33 +145,34 @@ def measure(context: Context) -> MaskFlows:
 
 
 def checks(found: MaskFlows) -> list[bool | None]:
+    """None for a flow in which attention does not leave its start."""
     made: list[bool | None] = []
     for world, force in found.forces.items():
-        made += [force.error <= EXACT, force.second <= SECOND * force.first, found.squared[world] <= MOVED]
-    for leaving in found.flows:
-        if not math.isfinite(leaving.left):
-            made.append(None)
-            continue
-        made += [min(leaving.query, leaving.along) >= ALONG, leaving.second <= SECOND, leaving.left < leaving.half]
+        made += [force.error <= 1e-6, force.second <= SECOND * force.first, found.squared[world] <= MOVED]
+    for one in found.flows:
+        at_leaving = [min(one.query, one.along) >= ALONG, one.second <= SECOND, one.left < one.half]
+        made += at_leaving if math.isfinite(one.left) else [None]
     return made
 
 
 def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -> tuple[list[float], list[float]]:
     """The part of a course up to a time, as long as it is below `top`."""
-    shown = [(x, round(y, 5)) for x, y in zip(xs, ys, strict=True) if x <= end and y <= top]
-    return [x for x, _ in shown], [y for _, y in shown]
+    x, y = np.array(xs), np.array(ys)
+    shown = (x <= end) & (y <= top)
+    return x[shown].tolist(), y[shown].round(5).tolist()
 
 
 def panel(world: FlowWorld, found: MaskFlows) -> Lines:
     """|W_K| of the first seed, and the topic contrast of W_V, up to the time at which it is half-way."""
     first = [leaving for leaving in found.flows if leaving.world == world and leaving.seed == found.flows[0].seed]
-    law, end, top = found.laws[world], 1.1 * first[0].half, 3 * LEAVES
+    end, top = 1.1 * first[0].half, 3 * LEAVES
     times = np.linspace(0, end, 80)
+    law = key_law(found.laws[world], world, times)
     share = (2 * LEAVES * np.array(first[0].contrast) / first[0].contrast[-1]).tolist()
     return Lines(
         f"(T, v, tau) = {world}",
         [
-            Series("|W_K|, predicted", *until(times.tolist(), key_law(law, world, times).tolist(), end, top)),
+            Series("|W_K|, predicted", *until(times.tolist(), law.tolist(), end, top)),
             *(Series(f"|W_K|, s = {one.scale:g}", *until(one.times, one.key, end, top)) for one in first),
             Series("topic contrast of W_V (3: half-way)", *until(first[0].times, share, end), thin=True),
         ],
@@ -188,30 +182,8 @@ def panel(world: FlowWorld, found: MaskFlows) -> Lines:
     )
 
 
-def figure(found: MaskFlows) -> Figure:
-    last = found.flows[-1]
-    return Figure(
-        "mask-first",
-        "Cross entropy: attention starts with [MASK], while value still grows",
-        f"Left and middle: |W_K| leaves its start before W_V is half-way to what it is at time {HORIZON:g}; the "
-        "predicted curve is earlier. Right: attention scores at that moment: only the column of [MASK] as query.",
-        [
-            *(panel(world, found) for world in found.laws),
-            Heat(
-                f"scores at time {cell(last.left)}",
-                np.round(last.scores, 6).tolist(),
-                "query word",
-                "key word",
-                last.world.T,
-                last.world.v,
-            ),
-        ],
-        columns=3,
-    )
-
-
 def judge(found: MaskFlows) -> Outcome:
-    flows = found.flows
+    flows, last = found.flows, found.flows[-1]
     error = max(force.error for force in found.forces.values())
     weaker = min(force.first / force.second for force in found.forces.values())
     known = [one for one in flows if math.isfinite(one.left)]
@@ -231,7 +203,7 @@ def judge(found: MaskFlows) -> Outcome:
         measured=f"force is its formula to {error:.1g}; |W_K| is three times its start at time "
         + ", ".join(f"{one.left:.4g}" for one in known)
         + f", value half-way at time {', '.join(f'{one.half:.4g}' for one in known)}",
-        verdict=all_of(checks(found)),
+        verdict=verdict(*checks(found)),
         reason=f"the force on the [MASK] query is its formula to {error:.1g}; the first singular value of the force is "
         f"at least {weaker:.3g} times the second. When |W_K| is three times its start, the first singular direction of "
         f"W_K' W_Q has a cosine of at least {min((one.query for one in known), default=math.nan):.4f} with [MASK] as "
@@ -242,7 +214,27 @@ def judge(found: MaskFlows) -> Outcome:
         f"would be first in some flow). Times of leaving: {spans}: W_V slows down meanwhile. Under squared loss |W_K| "
         f"has grown at most {max(found.squared.values()):.3f}-fold when 99% of the topics are learnt"
         + (f". In {silent} flows attention does not leave its start; longer ones would decide" * bool(silent)),
-        figures=[figure(found)],
+        figures=[
+            Figure(
+                "mask-first",
+                "Cross entropy: attention starts with [MASK], while value still grows",
+                f"Left and middle: |W_K| leaves its start before W_V is half-way to what it is at time {HORIZON:g}; "
+                "the predicted curve is earlier. Right: attention scores at that moment: only the column of [MASK] as "
+                "query.",
+                [
+                    *(panel(world, found) for world in found.laws),
+                    Heat(
+                        f"scores at time {cell(last.left)}",
+                        np.round(last.scores, 6).tolist(),
+                        "query word",
+                        "key word",
+                        last.world.T,
+                        last.world.v,
+                    ),
+                ],
+                columns=3,
+            )
+        ],
         tables=[
             TableData(
                 "When attention leaves its start (|W_K| is three times its start), and the singular directions then",
@@ -265,7 +257,11 @@ def judge(found: MaskFlows) -> Outcome:
             "forces": {str(world): vars(force) for world, force in found.forces.items()},
             "predicted": {str(world): law._asdict() for world, law in found.laws.items()},
             "squared": {str(world): growth for world, growth in found.squared.items()},
-            "flows": [{"world": list(one.world)} | {name: getattr(one, name) for name in FIGURES} for one in flows],
+            "flows": [
+                {"world": list(one.world)}
+                | {name: value for name, value in vars(one).items() if isinstance(value, float | int)}
+                for one in flows
+            ],
         },
         config={"worlds": [list(world) for world in found.laws], "scales": list(SCALES), "horizon": HORIZON},
         ours=float(np.mean(ratios)) if ratios else None,

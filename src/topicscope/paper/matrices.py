@@ -1,11 +1,9 @@
 """Figures 1, 2, 6, 9 and 10: trained matrices over words, their means by relation, blocks or a diagonal."""
 
-from __future__ import annotations
-
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -34,6 +32,8 @@ RULE = (
     "different topics has a 95% interval over seeds above zero. A panel with a run that diverges fails."
 )
 
+UNIFORM, NO_BIAS = {"key": "zero", "query": "zero"}, {"prediction_bias": "none"}  # of a model
+
 Means = tuple[float, float, float]  # same topic, different topic, diagonal
 
 
@@ -54,9 +54,9 @@ class Blocks:
     same: float
     different: float
     diagonal: float
-    spread: float = float("nan")  # standard deviation of the different-topic entries
+    spread: float = math.nan  # standard deviation of the different-topic entries
     diverged: bool = False
-    diagonal_at_start: float = float("nan")  # of a Gram matrix, before the first step
+    diagonal_at_start: float = math.nan  # of a Gram matrix, before the first step
 
     @property
     def contrast(self) -> float:
@@ -67,25 +67,15 @@ class Blocks:
         return self.diagonal - self.same > self.contrast
 
 
-@dataclass(frozen=True)
-class WordMatrix:
-    """A matrix over the vocabulary: [MASK], then the words topic by topic."""
+def heat(title: str, values: np.ndarray, config: training.RunConfig) -> Heat:
+    """A matrix over the vocabulary: [MASK], then the words topic by topic.
 
-    values: np.ndarray
-    topics: int
-    words_per_topic: int
-
-    @classmethod
-    def of(cls, run: training.Run, values: np.ndarray | None = None) -> WordMatrix:
-        """Of a run the table that it is judged by, or other values."""
-        topic_model = run.config.topic_model
-        return cls(table_of(run)[1] if values is None else values, topic_model.topics, topic_model.block_size)
-
-    def heat(self, title: str) -> Heat:
-        """Colours from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest."""
-        low, high = np.quantile(self.values, [0.002, 0.998]).tolist()
-        rounded = np.round(self.values.astype(float), 6).tolist()
-        return Heat(title, rounded, topics=self.topics, words_per_topic=self.words_per_topic, low=low, high=high)
+    Colours go from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest.
+    """
+    low, high = np.quantile(values, [0.002, 0.998]).tolist()
+    topics, words = config.topic_model.topics, config.topic_model.block_size
+    rounded = np.round(values.astype(float), 6).tolist()
+    return Heat(title, rounded, topics=topics, words_per_topic=words, low=low, high=high)
 
 
 def table_of(run: training.Run) -> tuple[str, np.ndarray]:
@@ -98,11 +88,13 @@ def table_of(run: training.Run) -> tuple[str, np.ndarray]:
 def blocks_of(run: training.Run) -> Blocks:
     """With the spread of the different-topic entries: the contrast has to stand out from it."""
     name, matrix = table_of(run)
-    means = {relation: float("nan") if mean is None else mean for relation, mean in run.results[name].items()}
     topics = run.config.topic_model.topic_of_word[1:]
-    spread = float(matrix[1:, 1:][topics[:, None] != topics].std())
-    start = float(run.metrics["gram_diagonal"][0]) if name == "gram" else float("nan")
-    return Blocks(**means, spread=spread, diverged=run.status == "diverged", diagonal_at_start=start)
+    return Blocks(
+        **{relation: math.nan if mean is None else mean for relation, mean in run.results[name].items()},
+        spread=float(matrix[1:, 1:][topics[:, None] != topics].std()),
+        diverged=run.status == "diverged",
+        diagonal_at_start=float(run.metrics["gram_diagonal"][0]) if name == "gram" else math.nan,
+    )
 
 
 def contrast(runs: Sequence[Blocks]) -> Estimate:
@@ -117,7 +109,7 @@ def mean_spread(runs: Sequence[Blocks]) -> float:
 @dataclass(frozen=True)
 class Panel:
     runs: list[Blocks]
-    first: WordMatrix
+    first: np.ndarray  # the matrix of the first run
     config: training.RunConfig
     paths: list[dict[str, np.ndarray]] = field(default_factory=list)  # of a Gram matrix: means by relation, by step
 
@@ -126,24 +118,21 @@ class Panel:
         return f"{self.config.objective.loss}, {'SGD' if self.config.optimizer.name == 'sgd' else 'Adam'}"
 
     def pattern(self, *, diagonal_counts: bool) -> str:
+        """Diagonal is the special case of Figure 1: over seeds, a diagonal that has grown and stands above all else.
+
+        Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
+        """
         lost = sum(run.diverged for run in self.runs)
         if lost:
             return f"{lost} of {len(self.runs)} diverged"
         if contrast(self.runs).above_zero:
             return "blocks"
-        return "diagonal" if diagonal_counts and self.diagonal_has_doubled else "neither"
-
-    @property
-    def diagonal_has_doubled(self) -> bool:
-        """The special case of Figure 1: over seeds, a diagonal that has grown and stands above everything else.
-
-        Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
-        """
         grown = estimate([run.diagonal - 2 * run.diagonal_at_start for run in self.runs])
-        return grown.above_zero and estimate([run.diagonal - run.same for run in self.runs]).above_zero
+        above = estimate([run.diagonal - run.same for run in self.runs])
+        return "diagonal" if diagonal_counts and grown.above_zero and above.above_zero else "neither"
 
 
-def measure_panels(context: Context, model: dict[str, str], **penalty: Any) -> list[Panel]:
+def measure_panels(context: Context, model: dict[str, str], **penalty: object) -> list[Panel]:
     panels = []
     for loss, method in PAIRS:
         runs = train_many(
@@ -156,14 +145,8 @@ def measure_panels(context: Context, model: dict[str, str], **penalty: Any) -> l
         paths = [
             {name: run.metrics[f"gram_{name}"] for name in RELATIONS if f"gram_{name}" in run.metrics} for run in runs
         ]
-        panels.append(Panel([blocks_of(run) for run in runs], WordMatrix.of(runs[0]), runs[0].config, paths))
+        panels.append(Panel([blocks_of(run) for run in runs], table_of(runs[0])[1], runs[0].config, paths))
     return panels
-
-
-def measure_values(context: Context, *, l2: float, attention: bool) -> list[Panel]:
-    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
-    model = {"prediction_bias": "none"} | ({} if attention else {"key": "zero", "query": "zero"})
-    return measure_panels(context, model, l2={"value": l2} if l2 else 0.0)
 
 
 def judge_panels(
@@ -179,40 +162,19 @@ def judge_panels(
 
     `weak`: panels that show no blocks in the paper itself, and do not decide the verdict.
     """
-    patterns = {panel.label: panel.pattern(diagonal_counts=diagonal_counts) for panel in panels}
-    contrasts = [contrast(panel.runs) for panel in panels]
-    rows, numbers = [], {}
-    for panel, shown, printed in zip(panels, contrasts, paper_means, strict=True):
-        means = {key: estimate([getattr(run, key) for run in panel.runs]).mean for key in RELATIONS}
-        noise = mean_spread(panel.runs)
-        rows.append(
-            [
-                panel.label,
-                " / ".join(f"{x:g}" for x in printed),
-                " / ".join(f"{x:.3g}" for x in means.values()),
-                str(shown),
-                f"{shown.mean / noise:.2g}",
-                patterns[panel.label],
-            ]
-        )
-        numbers[panel.label] = {
-            "contrast": asdict(shown),
-            "contrasts": [run.contrast for run in panel.runs],
-            "means": means,
-            "spread": noise,
-            "seeds": shown.runs,
-            "pattern": patterns[panel.label],
-        }
+    labels = [panel.label for panel in panels]
+    patterns = [panel.pattern(diagonal_counts=diagonal_counts) for panel in panels]
+    contrasts, spreads = [contrast(panel.runs) for panel in panels], [mean_spread(panel.runs) for panel in panels]
+    means = [{key: estimate([getattr(run, key) for run in panel.runs]).mean for key in RELATIONS} for panel in panels]
     what_is_shown = "same-topic minus different-topic mean: "
-    paper = (f"{panel.label} {means[0] - means[1]:.3g}" for panel, means in zip(panels, paper_means, strict=True))
-    ours = (f"{panel.label} {shown.mean:.3g}" for panel, shown in zip(panels, contrasts, strict=True))
-    good = [pattern in {"blocks", "diagonal"} for i, pattern in enumerate(patterns.values()) if i not in weak]
+    paper = (f"{label} {same - different:.3g}" for label, (same, different, _) in zip(labels, paper_means, strict=True))
+    ours = (f"{label} {shown.mean:.3g}" for label, shown in zip(labels, contrasts, strict=True))
     return Outcome(
         paper=what_is_shown + "; ".join(paper),
         theory="blocks: the same-topic mean is above the different-topic mean",
         measured=what_is_shown + "; ".join(ours),
-        verdict=verdict(all(good)),
-        reason="; ".join(f"{label}: {pattern}" for label, pattern in patterns.items())
+        verdict=verdict(*(pattern in {"blocks", "diagonal"} for i, pattern in enumerate(patterns) if i not in weak)),
+        reason="; ".join(map(": ".join, zip(labels, patterns, strict=True)))
         + f". SGD has the rates {SGD_LR['cross-entropy']:g} (cross entropy) and {SGD_LR['squared']:g} (squared loss) "
         "instead of the paper's .01, and fewer steps: only patterns can be compared, not sizes",
         figures=[
@@ -220,7 +182,7 @@ def judge_panels(
                 name,
                 what,
                 f"Four heat maps of {what}, words ordered by topic; blocks on the diagonal are topics.",
-                [panel.first.heat(panel.label) for panel in panels],
+                [heat(panel.label, panel.first, panel.config) for panel in panels],
             )
         ],
         tables=[
@@ -228,10 +190,30 @@ def judge_panels(
                 "Means of the entries: same topic / different topic / diagonal. contrast: same minus different topic; "
                 "spread: standard deviation of the different-topic entries",
                 ["panel", "paper", "measured", "contrast (95%)", "contrast / spread", "pattern"],
-                rows,
+                [
+                    [
+                        label,
+                        " / ".join(f"{x:g}" for x in printed),
+                        " / ".join(f"{x:.3g}" for x in here.values()),
+                        *(str(shown), f"{shown.mean / spread:.2g}", pattern),
+                    ]
+                    for label, printed, here, shown, spread, pattern in zip(
+                        labels, paper_means, means, contrasts, spreads, patterns, strict=True
+                    )
+                ],
             )
         ],
-        numbers=numbers,
+        numbers={
+            panel.label: {
+                "contrast": asdict(shown),
+                "contrasts": [run.contrast for run in panel.runs],
+                "means": here,
+                "spread": spread,
+                "seeds": shown.runs,
+                "pattern": pattern,
+            }
+            for panel, here, shown, spread, pattern in zip(panels, means, contrasts, spreads, patterns, strict=True)
+        },
         config=panels[0].config.as_dict(),
         ours=contrasts[ADAM].mean,
     )
@@ -246,28 +228,32 @@ def judge_gram(found: list[Panel]) -> Outcome:
         weak=(2,),
         diagonal_counts=True,
     )
-    paths = Figure(
+    path = Figure(
         "figure1-path",
         "When blocks come and go",
         "Same-topic minus different-topic mean, and diagonal minus same-topic mean, of W_E'W_E against training steps.",
         [path_lines(panel.label, panel.paths) for panel in found],
     )
-    return replace(outcome, figures=[*outcome.figures, paths])
+    return replace(outcome, figures=[*outcome.figures, path])
 
 
 def path_lines(title: str, paths: Sequence[dict[str, np.ndarray]]) -> Lines:
-    """Same minus different topic, and diagonal minus same topic; the band is from the lowest to the highest seed."""
     length = min(len(path["same"]) for path in paths)
     at = np.unique(np.geomspace(1, length, 150).astype(int)) - 1
     curves = {
         "same minus different topic": np.array([(path["same"] - path["different"])[at] for path in paths]),
         "diagonal minus same topic": np.array([(path["diagonal"] - path["same"])[at] for path in paths]),
     }
-    series = [
-        Series(name, (at + 1.0).tolist(), y.mean(0).tolist(), y.min(0).tolist(), y.max(0).tolist())
-        for name, y in curves.items()
-    ]
-    return Lines(title, series, "step", "difference of means", log_x=True)
+    return Lines(
+        title,
+        [
+            Series(name, (at + 1.0).tolist(), y.mean(0).tolist(), y.min(0).tolist(), y.max(0).tolist())
+            for name, y in curves.items()
+        ],
+        "step",
+        "difference of means",
+        log_x=True,
+    )
 
 
 FIGURE1 = Experiment(
@@ -284,63 +270,59 @@ FIGURE1 = Experiment(
 )
 
 
-FIGURE2 = Experiment(
-    id="figure2",
-    claim="Under uniform attention with L2 the trained value matrix is block-wise by topic.",
-    rule=RULE,
-    measure=partial(measure_values, l2=1e-5, attention=False),
-    judge=partial(
-        judge_panels,
-        name="figure2",
-        what="W_V with L2, uniform attention",
-        paper_means=[
-            (0.333, -0.036, 0.331),
-            (0.813, -0.139, 0.824),
-            (0.0297, -0.0032, 0.0297),
-            (0.0558, -0.0116, 0.0552),
-        ],
-    ),
+def of_values(
+    name: str, claim: str, what: str, paper_means: Sequence[Means], model: dict[str, str], *, l2: object, seconds: int
+) -> Experiment[list[Panel]]:
+    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
+    same, different, _ = paper_means[ADAM]
+    return Experiment(
+        id=name,
+        claim=claim,
+        rule=RULE,
+        measure=partial(measure_panels, model=model, l2=l2),
+        judge=partial(judge_panels, name=name, what=what, paper_means=paper_means),
+        seconds=seconds,
+        number=contrast_number("W_V", round(same - different, 3)),
+    )
+
+
+FIGURE2 = of_values(
+    "figure2",
+    "Under uniform attention with L2 the trained value matrix is block-wise by topic.",
+    "W_V with L2, uniform attention",
+    [(0.333, -0.036, 0.331), (0.813, -0.139, 0.824), (0.0297, -0.0032, 0.0297), (0.0558, -0.0116, 0.0552)],
+    NO_BIAS | UNIFORM,
+    l2={"value": 1e-5},
     seconds=12,
-    number=contrast_number("W_V", 0.952),
 )
 
 
-FIGURE9 = Experiment(
-    id="figure9",
-    claim="Under uniform attention without L2 the trained value matrix is block-wise by topic.",
-    rule=RULE,
-    measure=partial(measure_values, l2=0, attention=False),
-    judge=partial(
-        judge_panels,
-        name="figure9",
-        what="W_V without L2, uniform attention",
-        paper_means=[(0.049, -0.005, 0.047), (0.776, -0.250, 0.805), (0.006, 0, 0.006), (0.114, -0.016, 0.118)],
-    ),
+FIGURE9 = of_values(
+    "figure9",
+    "Under uniform attention without L2 the trained value matrix is block-wise by topic.",
+    "W_V without L2, uniform attention",
+    [(0.049, -0.005, 0.047), (0.776, -0.250, 0.805), (0.006, 0, 0.006), (0.114, -0.016, 0.118)],
+    NO_BIAS | UNIFORM,
+    l2=0.0,
     seconds=12,
-    number=contrast_number("W_V", 1.026),
 )
 
 
-FIGURE10 = Experiment(
-    id="figure10",
-    claim="With key and query trained too the value matrix is block-wise by topic.",
-    rule=RULE,
-    measure=partial(measure_values, l2=0, attention=True),
-    judge=partial(
-        judge_panels,
-        name="figure10",
-        what="W_V with key and query trained",
-        paper_means=[(0.045, -0.005, 0.045), (0.455, -0.186, 0.399), (0.0075, 0, 0.004), (0.092, -0.010, 0.083)],
-    ),
+FIGURE10 = of_values(
+    "figure10",
+    "With key and query trained too the value matrix is block-wise by topic.",
+    "W_V with key and query trained",
+    [(0.045, -0.005, 0.045), (0.455, -0.186, 0.399), (0.0075, 0, 0.004), (0.092, -0.010, 0.083)],
+    NO_BIAS,
+    l2=0.0,
     seconds=25,
-    number=contrast_number("W_V", 0.641),
 )
 
 
 @dataclass(frozen=True)
 class ValueRun:
     blocks: Blocks
-    matrix: WordMatrix
+    matrix: np.ndarray
     config: training.RunConfig
 
 
@@ -350,15 +332,15 @@ def measure_diagonal(context: Context) -> list[ValueRun]:
         steps=context.pick(2500, 5000),
         optimizer={"lr": 0.003},
         objective={"loss": "squared-mean"},
-        model={"prediction_bias": "none"},
+        model=NO_BIAS,
     )
-    return [ValueRun(blocks_of(run), WordMatrix.of(run), run.config) for run in runs]
+    return [ValueRun(blocks_of(run), table_of(run)[1], run.config) for run in runs]
 
 
 def judge_diagonal(found: list[ValueRun]) -> Outcome:
     diagonal = sum(run.blocks.diagonal_stands_out for run in found)
     best = max(found, key=lambda run: run.blocks.diagonal - run.blocks.same)
-    words = best.matrix.values[1:, 1:].astype(float)
+    words = best.matrix[1:, 1:].astype(float)
     rest = words[~np.eye(len(words), dtype=bool)]
     return Outcome(
         paper="mean of the diagonal 1.02, of all other entries about 0 (standard deviation .21), one run",
@@ -372,7 +354,7 @@ def judge_diagonal(found: list[ValueRun]) -> Outcome:
                 "figure6",
                 "A value matrix that came out diagonal",
                 "Heat map of the value matrix: a bright diagonal, no blocks.",
-                [best.matrix.heat("W_V, squared loss, Adam .003")],
+                [heat("W_V, squared loss, Adam .003", best.matrix, best.config)],
                 columns=1,
             )
         ],

@@ -1,24 +1,22 @@
-"""A reproduction: the outcomes of experiments of one scale and seed, and the folder that keeps them.
+"""All experiments; and a reproduction: their outcomes at one scale and seed, and the folder that keeps them.
 
 Each outcome is stored as soon as it arrives, sealed, in a file named by its experiment. results.json holds the numbers
 of all of them. Both are the same bytes for the same scale and seed; environment.json has the seconds that they took.
 """
 
-from __future__ import annotations
-
+import importlib
 import json
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from topicscope.ground import (
     Cost,
     Engine,
-    InputError,
     Kind,
     Progress,
     Result,
@@ -27,28 +25,79 @@ from topicscope.ground import (
     files,
     folders,
     load_settings,
+    nearest,
     one_thread,
     parse_json,
     read_bytes,
+    refuse,
     require,
     serial,
     watched,
 )
 from topicscope.pages import Compared, Figure, Judgement, Section, counted
-from topicscope.paper.experiment import Context, Experiment, Outcome, Scale
-from topicscope.paper.registry import EXPERIMENTS
+from topicscope.paper.experiment import Context, Experiment, Input, Outcome, Scale
 
 if TYPE_CHECKING:
     import pyarrow
+
+# The module of each experiment, in the paper's order. The experiment is the constant there that is spelled like its id:
+# FIGURE1.
+MODULES = {
+    "figure1": "matrices",
+    "figure2": "matrices",
+    "figure3": "language_models",
+    "figure4": "figure4",
+    "figure5": "figure5",
+    "figure6": "matrices",
+    "figure7": "theorems",
+    "figure8": "theorems",
+    "figure9": "matrices",
+    "figure10": "matrices",
+    "table1": "language_models",
+    "table2": "language_models",
+    "table3": "attention_tables",
+    "table4": "attention_tables",
+    "table5": "language_models",
+    "theorem1": "theorems",
+    "theorem2": "theorems",
+    "theorem3": "theorems",
+    "theorem5": "theorems",
+    "losses": "theorems",
+    "assumptions": "assumptions",
+    "finite-length": "finite_length",
+    "coarse-to-fine": "topic_order",
+    "topic-order": "topic_order",
+    "stage-law": "stage_law",
+    "rank": "second_stage",
+    "no-correct-words": "second_stage",
+    "one-topic": "second_stage",
+    "sgd-second-stage": "stage_law",
+    "adam-clocks": "adam_clocks",
+    "mask-first": "mask_first",
+    "small-start": "small_start",
+    "pipeline": "language_models",
+    "timeline": "timeline",
+    "two-stage": "two_stage",
+}
+EXPERIMENTS: dict[str, Experiment[object]] = {
+    name: getattr(importlib.import_module(f"topicscope.paper.{module}"), name.upper().replace("-", "_"))
+    for name, module in MODULES.items()
+}
+
+
+def chosen(ids: list[str] | None) -> list[Experiment[object]]:
+    """Experiments by their ids, in the paper's order; without ids all of them."""
+    for name in ids or []:
+        hint = f"{nearest(name, EXPERIMENTS)} ('topicscope list' shows all)"
+        refuse((name not in EXPERIMENTS, f"no experiment {name!r}; {hint}"))
+    return [experiment for name, experiment in EXPERIMENTS.items() if not ids or name in ids]
+
 
 FULL = 12  # how much longer everything takes at full scale, roughly
 FORMAT = 4  # of the outcome files; one of another format is computed again
 REPRODUCE = Kind("reproduce", 3, ("outcomes",), resumes="always")
 Finished = Callable[[str, Outcome, float | None], None]
-"""Called with an experiment, its outcome and its seconds where known, as soon as the outcome is there."""
-
 Renewed = Callable[["Reproduction"], None]
-"""Called with all outcomes that the folder holds so far, whenever an experiment has just been measured."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,12 +111,9 @@ class Reproduction(Result):
     folder: Path
 
     @classmethod
-    def of(
-        cls, context: Context, outcomes: dict[str, Outcome], seconds: dict[str, float], folder: Path
-    ) -> Reproduction:
-        names = [name for name in EXPERIMENTS if name in outcomes]
-        known = {name: seconds[name] for name in names if name in seconds}
-        return cls(context, {name: outcomes[name] for name in names}, known, folder)
+    def of(cls, context: Context, outcomes: Mapping[str, Outcome], seconds: Mapping[str, float], folder: Path) -> Self:
+        ordered = {name: outcomes[name] for name in EXPERIMENTS if name in outcomes}
+        return cls(context, ordered, {name: seconds[name] for name in ordered if name in seconds}, folder)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -91,17 +137,17 @@ class Reproduction(Result):
             ],
         }
 
-    def table(self) -> pyarrow.Table:
+    def table(self) -> "pyarrow.Table":
         import pyarrow
 
         rows = self.as_dict()["results"]
-        names = ("id", "claim", "paper", "theory", "measured", "verdict")
-        columns = {name: [row[name] for row in rows] for name in names}
+        columns = {
+            name: [row[name] for row in rows] for name in ("id", "claim", "paper", "theory", "measured", "verdict")
+        }
         seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
         return pyarrow.table(columns | {"seconds": seconds})
 
     def summary(self) -> list[str]:
-        """How many verdicts of each kind; why one is not 'reproduced', or its sizes are not the paper's."""
         return [
             "Li, Li and Risteski, How Do Transformers Learn Topic Structure (ICML 2023), re-measured at "
             f"scale {self.context.scale}, seed {self.context.seed}: {self.counts}.",
@@ -110,7 +156,6 @@ class Reproduction(Result):
         ]
 
     def intro(self) -> list[str]:
-        """The first sentence: the page's table and sections have the others."""
         return self.summary()[:1]
 
     def compared(self, name: str) -> Compared:
@@ -133,8 +178,7 @@ class Reproduction(Result):
 
     @property
     def counts(self) -> str:
-        """For example '20 reproduced, 14 as predicted, 1 not reproduced, 4 skipped'."""
-        verdicts = (EXPERIMENTS[name].verdict_name(o.verdict) for name, o in self.outcomes.items())
+        verdicts = (EXPERIMENTS[name].verdict_name(outcome.verdict) for name, outcome in self.outcomes.items())
         return counted(verdicts) or "no experiments"
 
     def sections(self) -> list[Section]:
@@ -173,7 +217,7 @@ class Reproduction(Result):
         ]
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> object:
     """Numbers that JSON can hold: None for infinities and NaN."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
@@ -183,7 +227,7 @@ def finite(value: Any) -> Any:
 
 
 def reproduce(
-    experiments: Sequence[Experiment[Any]],
+    experiments: Sequence[Experiment[object]],
     context: Context,
     folder: str | Path,
     engine: Engine = serial,
@@ -244,16 +288,16 @@ def reproduce(
                 finished(name, outcome, seconds.get(name))
             report()
 
+        def so_far() -> Reproduction:
+            return Reproduction.of(context, others | outcomes, seconds, folder)
+
         report()
-        for name in expected:
-            stored = read_outcome(folder, name, context)
-            if stored is not None:
-                take(name, stored)
-        missing = [name for name in expected if name not in outcomes]
-        if missing:
+        for name, outcome in stored_outcomes(folder, context, expected).items():
+            take(name, outcome)
+        groups = grouped([name for name in expected if name not in outcomes])
+        if groups:
             opened.mark("running")
-        others = stored_outcomes(folder, context, [name for name in EXPERIMENTS if name not in outcomes])
-        groups = grouped(missing)
+        others = stored_outcomes(folder, context, EXPERIMENTS.keys() - outcomes.keys(), inputs=False)
         for number, measured in engine(compute_group, context, groups):
             for name, (outcome, took) in zip(groups[number], measured, strict=True):
                 seconds[name] = took
@@ -262,21 +306,18 @@ def reproduce(
                 write_outcome(folder, name, context, outcome)
                 take(name, outcome)
                 if renewed is not None:
-                    renewed(Reproduction.of(context, others | outcomes, seconds, folder))
-        whole = Reproduction.of(context, others | outcomes, seconds, folder)
-        opened.finish(whole.as_dict(), seconds=seconds)
+                    renewed(so_far())
+        opened.finish(so_far().as_dict(), seconds=seconds)
     return Reproduction.of(context, outcomes, seconds, folder)
 
 
-def check_used(experiments: Sequence[Experiment[Any]], context: Context) -> None:
-    """Raise InputError where models or a corpus are given that none of the experiments reads."""
-    for given, name in (("models", "models (--model)"), ("corpus", "corpus (--corpus)")):
-        users = [e.id for e in EXPERIMENTS.values() if given in (*e.needs, *e.takes)]
-        if getattr(context, given) and not any(e.id in users for e in experiments):
-            raise InputError(
-                f"{name} has no effect on these experiments; only {', '.join(users)} read it: leave it out, or add one "
-                "of them"
-            )
+def check_used(experiments: Sequence[Experiment[object]], context: Context) -> None:
+    inputs: dict[Input, str] = {"models": "models (--model)", "corpus": "corpus (--corpus)"}
+    for given, name in inputs.items():
+        users = [e.id for e in EXPERIMENTS.values() if given in e.takes]
+        unused = getattr(context, given) and not any(given in e.takes for e in experiments)
+        only = f"only {', '.join(users)} read it: leave it out, or add one of them"
+        refuse((unused, f"{name} has no effect on these experiments; {only}"))
 
 
 def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -303,20 +344,20 @@ def read_reproduction(folder: str | Path) -> Reproduction:
     """All outcomes of a finished folder, as `reproduce` returned them."""
     folders.finished_about(folder, REPRODUCE)
     whole = outcomes_so_far(folder)
-    for entry in folders.read_results(folder)["results"]:
-        if entry["id"] not in whole.outcomes:
-            path = outcome_path(Path(folder), entry["id"])
-            raise InputError(
-                f"{path} is missing or damaged; run it again: topicscope reproduce {entry['id']} --out {folder}"
-            )
+    for name in (entry["id"] for entry in folders.read_results(folder)["results"]):
+        again = f"run it again: topicscope reproduce {name} --out {folder}"
+        path = outcome_path(Path(folder), name)
+        refuse((name not in whole.outcomes, f"{path} is missing or damaged; {again}"))
     return whole
 
 
 def outcomes_so_far(folder: str | Path) -> Reproduction:
     """All outcomes that a folder holds by now, also while others are computed."""
-    context = stored_context(Path(folder))
-    outcomes = stored_outcomes(Path(folder), context, EXPERIMENTS)
-    return Reproduction.of(context, outcomes, read_seconds(Path(folder)), Path(folder))
+    folder = Path(folder)
+    context = stored_context(folder)
+    return Reproduction.of(
+        context, stored_outcomes(folder, context, EXPERIMENTS, inputs=False), read_seconds(folder), folder
+    )
 
 
 def check_context(folder: Path, context: Context) -> None:
@@ -324,17 +365,14 @@ def check_context(folder: Path, context: Context) -> None:
     if about is None or about.kind != REPRODUCE.name or about.status == "starting":
         return  # killed before it had a config, a folder counts as empty
     stored = stored_context(folder)
-    if stored.config() != context.config():
-        raise InputError(
-            f"{folder} holds a reproduction of scale {stored.scale}, seed {stored.seed}, not of scale {context.scale}, "
-            f"seed {context.seed}; choose another folder"
-        )
+    there, asked = (f"of scale {one.scale}, seed {one.seed}" for one in (stored, context))
+    refuse((there != asked, f"{folder} holds a reproduction {there}, not {asked}; choose another folder"))
 
 
 def stored_context(folder: Path) -> Context:
     config = load_settings(folder / folders.CONFIG, own=True)
-    if config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int):
-        raise InputError(f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
+    wrong = config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int)
+    refuse((wrong, f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder"))
     return Context(config["scale"], config["seed"])
 
 
@@ -365,9 +403,8 @@ def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: boo
         return None
 
 
-def stored_outcomes(folder: Path, context: Context, names: Sequence[str] | dict[str, Any]) -> dict[str, Outcome]:
-    """The outcomes that are stored, of whatever models and texts."""
-    stored = {name: read_outcome(folder, name, context, inputs=False) for name in names}
+def stored_outcomes(folder: Path, context: Context, names: Iterable[str], *, inputs: bool = True) -> dict[str, Outcome]:
+    stored = {name: read_outcome(folder, name, context, inputs=inputs) for name in names}
     return {name: outcome for name, outcome in stored.items() if outcome is not None}
 
 
@@ -375,7 +412,6 @@ def read_seconds(folder: Path) -> dict[str, float]:
     """By experiment, as far as environment.json says: it is no part of the result, and may be missing or damaged."""
     try:
         stored = files.read_json(folder / folders.ENVIRONMENT)["seconds"]
-        known = {name: float(stored[name]) for name in EXPERIMENTS if name in stored}
+        return {name: float(stored[name]) for name in EXPERIMENTS if name in stored and math.isfinite(stored[name])}
     except (ValueError, KeyError, TypeError):
         return {}
-    return {name: value for name, value in known.items() if math.isfinite(value)}

@@ -1,46 +1,23 @@
 """The second stage: what it learns (rank), where it does not come (no-correct-words), one topic per document."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 
 import numpy as np
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached, verdict
-from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, stage_flows
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, listed, reached, verdict
+from topicscope.paper.stage_law import COMMON, SMALL, STAGE_FLOWS, WORLDS, FlowWorld, StageFlow, by_world, stage_flows
 from topicscope.theory import gradient_flow
 from topicscope.world import Masking
 
 ALIKE, NONE = 0.9, 0.01  # the least of the T - 1 over the largest; the next one over the least of them
-SHOWN = 1e-12  # smaller shares are drawn as this
 
 
 def shares(flow: StageFlow) -> tuple[float, float]:
     """The least of the first T - 1 singular values over the largest, and the next one over the least."""
-    first, last, following = (flow.singular[i] for i in (0, flow.world.T - 2, flow.world.T - 1))
-    return last / first, following / last
-
-
-def rank_panel(world: FlowWorld, flows: list[StageFlow]) -> Lines:
-    here = [flow for flow in flows if flow.world == world and flow.scale == COMMON]
-    return Lines(
-        f"{world}: T - 1 = {world.T - 1}",
-        [
-            Series(
-                f"seed {flow.seed}",
-                [float(i + 1) for i in range(len(flow.singular))],
-                np.maximum(np.array(flow.singular) / flow.singular[0], SHOWN).tolist(),
-                markers=True,
-            )
-            for flow in here
-        ],
-        "singular value, by size",
-        "share of the largest",
-        log_y=True,
-        levels=[(NONE, "1%")],
-    )
+    last, following = flow.singular[flow.world.T - 2 : flow.world.T]
+    return last / flow.singular[0], following / last
 
 
 def judge_rank(flows: list[StageFlow]) -> Outcome:
@@ -51,7 +28,7 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
         theory="the force on attention is sigma times the projector on topic contrasts: T - 1 equal singular values",
         measured=f"in {len(small)} flows the T - 1 largest differ by {100 * (1 - alike):.2g}% at most, and the next is "
         f"at most {cell(others)} of the smallest of them",
-        verdict=verdict(alike >= ALIKE and others <= NONE),
+        verdict=verdict(alike >= ALIKE, others <= NONE),
         reason=f"the (T - 1)-th singular value over the largest: {cell(alike)} (at least {ALIKE} asked); the T-th over "
         f"the (T - 1)-th: {cell(others)} (at most {NONE} asked). From larger starts the flow leaves the plateau before "
         "all contrasts are learnt",
@@ -60,7 +37,26 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
                 "rank",
                 f"Singular values of W_K' W_Q at the second plateau, scale {COMMON:g}",
                 "In each world the first T - 1 singular values are equal, and the others lie far below.",
-                [rank_panel(world, flows) for world in WORLDS],
+                [
+                    Lines(
+                        f"{world}: T - 1 = {world.T - 1}",
+                        [
+                            Series(
+                                f"seed {flow.seed}",
+                                np.arange(1.0, len(flow.singular) + 1).tolist(),
+                                np.maximum(np.array(flow.singular) / flow.singular[0], 1e-12).tolist(),
+                                markers=True,
+                            )
+                            for flow in here
+                            if flow.scale == COMMON
+                        ],
+                        "singular value, by size",
+                        "share of the largest",
+                        log_y=True,
+                        levels=[(NONE, "1%")],
+                    )
+                    for world, here in by_world(flows).items()
+                ],
                 columns=3,
             )
         ],
@@ -69,13 +65,7 @@ def judge_rank(flows: list[StageFlow]) -> Outcome:
                 "Singular values at the second plateau (at the slowest point where there is none)",
                 ["world", "scale", "seed", "largest", "(T - 1)-th / largest", "T-th / (T - 1)-th"],
                 [
-                    [
-                        str(flow.world),
-                        f"{flow.scale:g}",
-                        str(flow.seed),
-                        cell(flow.singular[0]),
-                        *map(cell, shares(flow)),
-                    ]
+                    [str(flow.world), f"{flow.scale:g}", str(flow.seed), *map(cell, (flow.singular[0], *shares(flow)))]
                     for flow in flows
                 ],
                 folded=True,
@@ -117,8 +107,6 @@ STANDS, GROWS, EXACT_LOSS = 1.05, 10.0, 1e-6
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow without correct words, and the one with them from the same start."""
-
     world: FlowWorld
     seed: int
     times: list[float]
@@ -142,39 +130,24 @@ class Pair:
 
 def measure_pairs(context: Context) -> list[Pair]:
     pairs = []
-    for flow in stage_flows(context):
-        if flow.scale == COMMON:
-            start = flow.world.start(flow.scale, flow.seed)
-            course = gradient_flow(flow.world.population(Masking(p_correct=0.0)), start, LONGER * flow.predicted.key)
-            norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
-            pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
+    for flow in (flow for flow in stage_flows(context) if flow.scale == COMMON):
+        start = flow.world.start(flow.scale, flow.seed)
+        course = gradient_flow(flow.world.population(Masking(p_correct=0.0)), start, LONGER * flow.predicted.key)
+        norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
+        pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
     return pairs
-
-
-def pair_panel(pair: Pair) -> Lines:
-    flow = pair.with_words
-    return Lines(
-        f"|W_K| over its start, {pair.world}",
-        [
-            Series("p_c = .1", flow.times[1:], (np.array(flow.key) / flow.key[0]).round(5).tolist()[1:]),
-            Series("p_c = 0", pair.times[1:], np.round(pair.norms["key"], 5).tolist()[1:]),
-        ],
-        "time",
-        "times the start",
-        log_x=True,
-        log_y=True,
-    )
 
 
 def judge_pairs(pairs: list[Pair]) -> Outcome:
     growth, control = max(pair.growth for pair in pairs), min(pair.growth_with_words for pair in pairs)
     error = max(abs(pair.losses[-1] - pair.bayes) for pair in pairs)
+    first = {pair.world: (pair, pair.with_words) for pair in reversed(pairs)}
     return Outcome(
         paper="the second stage is shown only with p_correct > 0",
         theory="p_correct = 0: no force on attention, and the first stage ends at the Bayes loss 1 - 1/(v tau)",
         measured=f"key and query reach at most {growth:.4f} times their start (with p_correct = .1 key reaches at "
         f"least {control:.3g} times); the loss ends within {error:.1g} of the Bayes loss",
-        verdict=verdict(growth < STANDS and control > GROWS and error <= EXACT_LOSS),
+        verdict=verdict(growth < STANDS, control > GROWS, error <= EXACT_LOSS),
         reason=f"in {LONGER:g} times the half-time predicted for key with p_correct = .1, key and query reach at most "
         f"{growth:.4f} times their start (below {STANDS} asked); with p_correct = .1 key reaches at least "
         f"{control:.3g} times its start (above {GROWS:g} asked); the last loss is within {error:.1g} of the Bayes loss "
@@ -185,7 +158,22 @@ def judge_pairs(pairs: list[Pair]) -> Outcome:
                 "Key with and without correct words",
                 "Without correct words the norm of W_K stays at its start; with them it grows to at least "
                 f"{control:.3g} times its start.",
-                [pair_panel(next(pair for pair in pairs if pair.world == world)) for world in WORLDS],
+                [
+                    Lines(
+                        f"|W_K| over its start, {pair.world}",
+                        [
+                            Series(
+                                "p_c = .1", flow.times[1:], (np.array(flow.key) / flow.key[0]).round(5).tolist()[1:]
+                            ),
+                            Series("p_c = 0", pair.times[1:], np.round(pair.norms["key"], 5).tolist()[1:]),
+                        ],
+                        "time",
+                        "times the start",
+                        log_x=True,
+                        log_y=True,
+                    )
+                    for pair, flow in (first[world] for world in WORLDS)
+                ],
                 columns=3,
             )
         ],
@@ -195,12 +183,8 @@ def judge_pairs(pairs: list[Pair]) -> Outcome:
                 ["world", "seed", "growth of key, query", "with p_correct = .1", "loss at the end", "Bayes loss"],
                 [
                     [
-                        str(pair.world),
-                        str(pair.seed),
-                        f"{pair.growth:.5f}",
-                        cell(pair.growth_with_words),
-                        f"{pair.losses[-1]:.9f}",
-                        f"{pair.bayes:.9f}",
+                        *(str(pair.world), str(pair.seed), f"{pair.growth:.5f}", cell(pair.growth_with_words)),
+                        *(f"{pair.losses[-1]:.9f}", f"{pair.bayes:.9f}"),
                     ]
                     for pair in pairs
                 ],
@@ -254,28 +238,19 @@ class Escapes:
 
 
 def measure_escapes(context: Context) -> Escapes:
-    scales = ESCAPE_SCALES[context.scale]
-    times: dict[int, list[float]] = {}
+    scales, times = ESCAPE_SCALES[context.scale], {}
     losses: dict[float, tuple[list[float], list[float]]] = {}
     for seed in context.seeds(2, 5):
-        times[seed] = []
+        times[seed] = list[float]()
         for scale in scales:
+            start = WORLD.start(scale, seed)
             course = gradient_flow(
-                WORLD.population(),
-                WORLD.start(scale, seed),
-                LONGEST / scale,
-                stop=lambda course: course.losses[-1] <= LEFT,
+                WORLD.population(), start, LONGEST / scale, stop=lambda course: course.losses[-1] <= LEFT
             )
             times[seed].append(reached(course.times, -np.array(course.losses), -LEFT))
             losses.setdefault(scale, ((scale * np.array(course.times)).round(4).tolist(), course.losses))
     force = WORLD.growth().sigma / FlowWorld(WORLD.T, WORLD.v, 2).growth().sigma
     return Escapes(list(scales), times, losses, force)
-
-
-def fall(x: list[float], losses: list[float]) -> tuple[list[float], list[float]]:
-    """The course from the first plateau on."""
-    late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2
-    return np.array(x)[late].tolist(), np.array(losses)[late].round(6).tolist()
 
 
 def ratios(found: Escapes, seed: int) -> list[float]:
@@ -287,14 +262,19 @@ def judge_escapes(found: Escapes) -> Outcome:
     last = {seed: ratios(found, seed)[-1] for seed in found.times}
     products = {seed: (np.array(found.scales) * times).tolist() for seed, times in found.times.items()}
     checks = [None if np.isnan(ratio) else abs(ratio / 2 - 1) <= CLOSE for ratio in last.values()]
-    smallest = found.scales[-1]
+    falls = []
+    for scale, (x, losses) in found.losses.items():
+        late = np.array(losses) <= 1 - 1 / WORLD.v + DROP / 2  # from the first plateau on
+        y = np.array(losses)[late].round(6).tolist()
+        falls.append(Series(f"s = {scale:.3g}", np.array(x)[late].tolist(), y))
+    smallest, halved = found.scales[-1], listed(last.values())
     return Outcome(
         paper="not asked; its second stage has several topics per document",
         theory="no force on attention for tau = 1 (sigma = 0); the flow leaves a cubic saddle after a time C / s",
         measured=f"s t at s = {smallest:.3g}: {', '.join(cell(product[-1]) for product in products.values())} (by "
-        f"seed); the last halving of s makes t {', '.join(f'{ratio:.3f}' for ratio in last.values())} times as long",
-        verdict=all_of([abs(found.force) <= NO_FORCE, *checks]),
-        reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {', '.join(f'{ratio:.3f}' for ratio in last.values())} "
+        f"seed); the last halving of s makes t {halved} times as long",
+        verdict=verdict(abs(found.force) <= NO_FORCE, *checks),
+        reason=f"t({smallest:.3g}) / t({2 * smallest:.3g}) is {halved} "
         f"by seed (within {100 * CLOSE:g}% of 2 asked; a law in log(1/s) would give about "
         f"{np.log(1 / smallest) / np.log(0.5 / smallest):.2f}); the force on attention at the first plateau, over that "
         f"with tau = 2, is {found.force:.1g}. So tau = 1 has a second stage, though no force acts at the first "
@@ -318,7 +298,7 @@ def judge_escapes(found: Escapes) -> Outcome:
                     ),
                     Lines(
                         "loss, one seed",
-                        [Series(f"s = {scale:.3g}", *fall(*course)) for scale, course in found.losses.items()],
+                        falls,
                         "s x time",
                         "loss",
                         levels=[(1 - 1 / WORLD.v, "first plateau")],

@@ -4,17 +4,16 @@ Value and embedding pull each other out of a cubic saddle at zero (R8). So a sma
 to each other, where one-hot words draw them apart.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
 
 from topicscope.pages import Figure, Lines, Series, TableData
-from topicscope.paper.experiment import Context, Experiment, Number, Outcome, all_of, cell, reached
+from topicscope.paper.experiment import Context, Experiment, Number, Outcome, cell, listed, reached, verdict
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import NamedWeights, Setting, Trajectory, dynamics, gaussian_start, gradient_flow, word_tables
 from topicscope.world import Masking
@@ -22,8 +21,7 @@ from topicscope.world import Masking
 WORLD, WIDTH = FlowWorld(4, 3, 2), 60
 SCALES = tuple(0.09 / 3**i for i in range(5))
 LONGEST = 50_000.0  # time, of a flow whose key and query do not come
-# Of two neighbouring scales; how far that of times may be from it; how far a seed may be from C / (f s sqrt(d)).
-RATIO, CLOSE, FORMULA = 3.0, 0.05, 0.2
+RATIO, CLOSE = 3.0, 0.05  # of two neighbouring scales; how far that of times may be from it
 
 
 @dataclass(frozen=True)
@@ -37,11 +35,13 @@ class Escape:
     times: list[float]
     contrast: list[float]  # of W_E' W_V W_E, as a share of 1/k
 
+    @property
+    def apart(self) -> float:
+        return self.key / self.value
+
 
 @dataclass(frozen=True)
 class StartLaw:
-    """What the theory says at a scale: half-times with a trained embedding (NaN: it says nothing) and one-hot."""
-
     value: float
     key: float
     one_hot_value: float
@@ -68,7 +68,6 @@ def contrasts(weights: NamedWeights) -> tuple[float, float]:
 
 def escape(scale: float, seed: int) -> Escape:
     """Half of the topics is half of 1/k; key and query are half-way where the scores are a quarter of l*."""
-    population = WORLD.population()
     quarter = WORLD.growth().l_star / 4
     seen: list[tuple[float, float]] = []
 
@@ -78,9 +77,9 @@ def escape(scale: float, seed: int) -> Escape:
         return seen[-1][1] >= quarter
 
     start = gaussian_start(WORLD.width, WORLD.width, scale, seed, width=WIDTH)
-    course = gradient_flow(population, start, LONGEST, stop=there)
+    course = gradient_flow(WORLD.population(), start, LONGEST, stop=there)
     there(course)  # the last step
-    contrast, scores = [value for value, _ in seen], [score for _, score in seen]
+    contrast, scores = map(list, zip(*seen, strict=True))
     value, key = reached(course.times, contrast, 0.5), reached(course.times, scores, quarter)
     return Escape(scale, seed, value, key, course.times, contrast)
 
@@ -90,7 +89,7 @@ def law_at(scale: float) -> StartLaw:
     one_hot = dynamics(setting, **given)  # type: ignore[arg-type]
     trained = dynamics(setting, embedding="trained", width=WIDTH, **given)  # type: ignore[arg-type]
     numbers = (time for found in (trained, one_hot) for time in (found.value.half_time, found.attention.half_time))
-    return StartLaw(*(float("nan") if time is None else time for time in numbers))
+    return StartLaw(*(math.nan if time is None else time for time in numbers))
 
 
 def measure(context: Context) -> StartFlows:
@@ -111,77 +110,58 @@ def by_logarithm(flows: list[Escape]) -> float:
 
 def checks(flows: list[Escape], laws: dict[float, StartLaw]) -> list[bool | None]:
     """Of one seed; None where a half-way point that is needed was not reached."""
-    times = np.array([[flow.value, flow.key] for flow in flows])
-    if not np.isfinite(times).all():
+    if not all(math.isfinite(flow.value + flow.key) for flow in flows):
         return [None]
-    apart = times[:, 1] / times[:, 0]
     off = [abs(flow.value / laws[flow.scale].value - 1) for flow in flows if math.isfinite(laws[flow.scale].value)]
     return [
         abs(last_ratio(flows) / RATIO - 1) <= CLOSE,
         abs(by_logarithm(flows) - 1) > CLOSE,
-        max(off) <= FORMULA,
-        bool((np.diff(apart) < 0).all()),
+        max(off) <= 0.2,
+        all(smaller.apart < larger.apart for larger, smaller in itertools.pairwise(flows)),
     ]
-
-
-def times_panel(found: StartFlows, scales: list[float]) -> Lines:
-    first = next(iter(found.flows.values()))
-    b = first[-2].value - first[-3].value  # per factor of 3
-    straight = [first[-2].value + b * math.log(first[-2].scale / s) / math.log(RATIO) for s in scales]
-    trained = [
-        Series(f"{part}, seed {seed}", scales, [getattr(flow, part) for flow in flows], markers=True)
-        for seed, flows in found.flows.items()
-        for part in ("value", "key")
-    ]
-    covered = [s for s in scales if math.isfinite(found.laws[s].value)]
-    return Lines(
-        "half-way times",
-        [
-            *trained,
-            *(
-                Series(f"{part}, predicted", covered, [getattr(found.laws[s], part) for s in covered])
-                for part in ("value", "key")
-            ),
-            Series(
-                "a + b ln(1/s)",
-                [s for s, t in zip(scales, straight, strict=True) if t > 0],
-                [t for t in straight if t > 0],
-                thin=True,
-            ),
-        ],
-        "scale s of the start",
-        "time",
-        log_x=True,
-        log_y=True,
-    )
 
 
 def figure(found: StartFlows) -> Figure:
-    scales = list(found.laws)
-    trained = [s for s in scales if math.isfinite(found.laws[s].value)]
-    one_hot = [s for s in scales if math.isfinite(found.laws[s].one_hot_key)]
-    apart = [
-        Series(f"seed {seed}", scales, [flow.key / flow.value for flow in flows], markers=True)
-        for seed, flows in found.flows.items()
-    ] + [
-        Series("predicted", trained, [found.laws[s].key / found.laws[s].value for s in trained]),
-        Series(
-            "one-hot, predicted", one_hot, [found.laws[s].one_hot_key / found.laws[s].one_hot_value for s in one_hot]
+    scales, first = list(found.laws), next(iter(found.flows.values()))
+    covered = {s: law for s, law in found.laws.items() if math.isfinite(law.value)}
+    one_hot = {s: law for s, law in found.laws.items() if math.isfinite(law.one_hot_key)}
+    by_factor = first[-2].value - first[-3].value  # of a + b ln(1/s), per factor of 3
+    straight = {s: first[-2].value + by_factor * math.log(first[-2].scale / s) / math.log(RATIO) for s in scales}
+    positive = {s: time for s, time in straight.items() if time > 0}
+    halves = [
+        *(
+            Series(f"{part}, seed {seed}", scales, [getattr(flow, part) for flow in flows], markers=True)
+            for seed, flows in found.flows.items()
+            for part in ("value", "key")
         ),
+        *(
+            Series(f"{part}, predicted", [*covered], [getattr(law, part) for law in covered.values()])
+            for part in ("value", "key")
+        ),
+        Series("a + b ln(1/s)", [*positive], [*positive.values()], thin=True),
     ]
-    courses = [
-        Series(f"s = {flow.scale:.3g}", x[1:].tolist(), np.round(flow.contrast[1 : len(x)], 5).tolist())
-        for flow in next(iter(found.flows.values()))
-        for x in [flow.scale * np.array([t for t in flow.times if flow.scale * t <= 5])]
+    apart = [
+        *(
+            Series(f"seed {seed}", scales, [flow.apart for flow in flows], markers=True)
+            for seed, flows in found.flows.items()
+        ),
+        Series("predicted", [*covered], [law.key / law.value for law in covered.values()]),
+        Series("one-hot, predicted", [*one_hot], [law.one_hot_key / law.one_hot_value for law in one_hot.values()]),
     ]
+    courses = []
+    for flow in first:
+        x = [flow.scale * time for time in flow.times if flow.scale * time <= 5]
+        y = np.round(flow.contrast[1 : len(x)], 5).tolist()
+        courses.append(Series(f"s = {flow.scale:.3g}", x[1:], y))
+    lines = partial(Lines, x_label="scale s of the start", log_x=True, log_y=True)
     return Figure(
         "small-start",
         "Trained embedding: value needs a time of 1/s, so the two stages come nearer to each other",
         "Left: half-way times against s; value follows 1/s, not ln(1/s). Middle: key's half-way time over value's "
         "falls as s gets smaller; with one-hot words this ratio rises. Right: topic contrast against s x time.",
         [
-            times_panel(found, scales),
-            Lines("key over value", apart, "scale s of the start", "t50(key) / t50(value)", log_x=True, log_y=True),
+            lines("half-way times", halves, y_label="time"),
+            lines("key over value", apart, y_label="t50(key) / t50(value)"),
             Lines("topic contrast, one seed", courses, "s x time", "share of 1/k", levels=[(0.5, "half")]),
         ],
         columns=3,
@@ -189,27 +169,25 @@ def figure(found: StartFlows) -> Figure:
 
 
 def judge(found: StartFlows) -> Outcome:
-    seeds = list(found.flows)
-    ratios, logs = [last_ratio(found.flows[i]) for i in seeds], [by_logarithm(found.flows[i]) for i in seeds]
-    smallest = list(found.laws)[-1]
-    off = [found.flows[i][-1].value / found.laws[smallest].value for i in seeds]
-    off_key = [found.flows[i][-1].key / found.laws[smallest].key for i in seeds]
-    apart = {i: [flow.key / flow.value for flow in found.flows[i]] for i in seeds}
-    listed = {name: ", ".join(f"{x:.3f}" for x in xs) for name, xs in (("ratio", ratios), ("log", logs), ("off", off))}
-    ends = ", ".join(f"{shares[0]:.3g} to {shares[-1]:.3g}" for shares in apart.values())
+    every, smallest = list(found.flows.values()), list(found.laws)[-1]
+    ratios, logs = list(map(last_ratio, every)), list(map(by_logarithm, every))
+    last, law = [flows[-1] for flows in every], found.laws[smallest]
+    ends = ", ".join(f"{flows[0].apart:.3g} to {flows[-1].apart:.3g}" for flows in every)
+    off, off_key = [flow.value / law.value for flow in last], [flow.key / law.key for flow in last]
+
     return Outcome(
         paper="not asked; it says that the two stages depend on initialisation",
-        theory=f"t50 of value: {cell(smallest * found.laws[smallest].value)} / s (C / (f s sqrt(d)), d = {WIDTH}); key "
+        theory=f"t50 of value: {cell(smallest * law.value)} / s (C / (f s sqrt(d)), d = {WIDTH}); key "
         "is ln(1/s) e-folds later",
         measured=f"s t50 of value at s = {smallest:.3g}: "
-        + ", ".join(cell(smallest * found.flows[i][-1].value) for i in seeds)
+        + ", ".join(cell(smallest * flow.value) for flow in last)
         + f" (by seed); t50 of key over that of value, from the largest s to the smallest: {ends}",
-        verdict=all_of([check for i in seeds for check in checks(found.flows[i], found.laws)]),
-        reason=f"from the second smallest s to the smallest t50 of value becomes {listed['ratio']} times as long, by "
+        verdict=verdict(*(check for flows in found.flows.values() for check in checks(flows, found.laws))),
+        reason=f"from the second smallest s to the smallest t50 of value becomes {listed(ratios)} times as long, by "
         "seed (within 5% of 3 asked); a + b ln(1/s) through the two scales before would be off by the factor "
-        f"{listed['log']}; t50 of value over C / (f s sqrt(d)) at the smallest s: {listed['off']} (within 20% of 1 "
+        f"{listed(logs)}; t50 of value over C / (f s sqrt(d)) at the smallest s: {listed(off)} (within 20% of 1 "
         f"asked); t50 of key over that of value, from the largest s to the smallest: {ends} (to fall at every step). "
-        f"t50 of key is {', '.join(f'{x:.3f}' for x in off_key)} of its prediction: W_E keeps growing with attention",
+        f"t50 of key is {listed(off_key)} of its prediction: W_E keeps growing with attention",
         figures=[figure(found)],
         tables=[
             TableData(
@@ -222,7 +200,7 @@ def judge(found: StartFlows) -> Outcome:
                     [
                         *(f"{flow.scale:.3g}", str(seed), cell(flow.value), cell(found.laws[flow.scale].value)),
                         *(f"{flow.scale * flow.value:.4g}", cell(flow.key), cell(found.laws[flow.scale].key)),
-                        *(cell(flow.key / flow.value), "-" if before is None else f"{flow.value / before.value:.3f}"),
+                        *(cell(flow.apart), "-" if before is None else f"{flow.value / before.value:.3f}"),
                     ]
                     for seed, flows in found.flows.items()
                     for before, flow in itertools.pairwise([None, *flows])

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from topicscope import language, measure as measures, pages, pretraining, training
 from topicscope.ground import one_thread
@@ -18,11 +17,10 @@ from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, O
 class Timelines:
     sandbox: Sequence[measures.Timeline]
     text: measures.Timeline | None
-    config: dict[str, Any]
+    config: dict[str, object]
 
 
 def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.PretrainConfig]:
-    """A transformer from near zero on the user's text, probed as it learns, and its config."""
     config = pretraining.PretrainConfig.of(
         {
             "text": {"corpus": list(context.corpus)},
@@ -37,10 +35,10 @@ def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.P
         }
     )
     with tempfile.TemporaryDirectory() as folder, one_thread():
-        run, documents = str(Path(folder) / "run"), context.pick(100, 250)
+        run = str(Path(folder) / "run")
         pretraining.pretrain(config, run)
         probed = language.TimelineConfig(
-            run, context.corpus, documents=documents, threshold=0.002, seed=context.seed, device="cpu"
+            run, context.corpus, documents=context.pick(100, 250), threshold=0.002, seed=context.seed, device="cpu"
         )
         return language.timeline(probed), config
 
@@ -55,43 +53,36 @@ def measure(context: Context) -> Timelines:
         steps=3000,
         snapshots="log",
     )
-    config = runs[0].config.as_dict()
-    sandbox = [
-        measures.Timeline.of(training.sandbox_effects(run.config, run.snapshots, seed=context.seed)) for run in runs
-    ]
+    effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    sandbox, config = list(map(measures.Timeline.of, effects)), runs[0].config.as_dict()
     if not context.corpus:
         return Timelines(sandbox, None, config)
     text, text_config = timeline_of_text(context)
     return Timelines(sandbox, text, {"sandbox": config, "text": text_config.as_dict()})
 
 
-def moments_and_order(timeline: measures.Timeline) -> dict[str, Any]:
+def numbers_of(timeline: measures.Timeline) -> dict[str, object]:
     whole = timeline.as_dict()
     return {"moments": whole["moments"], "later": whole["order"]}
 
 
 def judge(found: Timelines) -> Outcome:
-    holds = [
-        order is not None and order.interval is not None and order.interval[0] > 1
-        for order in (timeline.order for timeline in found.sandbox)
-    ]
+    orders = [timeline.order for timeline in found.sandbox]
+    later = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
     named = {f"Sandbox, seed {seed}": timeline for seed, timeline in enumerate(found.sandbox)}
     shown = pages.timeline_figures(found.sandbox[0], "timeline-sandbox")
-    numbers: dict[str, Any] = {"sandbox": [moments_and_order(timeline) for timeline in found.sandbox]}
-    measured = f"sandbox: {found.sandbox[0].answer}"
-    advice = "; on your own text: topicscope reproduce timeline --corpus FILES"
+    numbers: dict[str, object] = {"sandbox": [numbers_of(timeline) for timeline in found.sandbox]}
+    measured, advice = found.sandbox[0].answer, "; on your own text: topicscope reproduce timeline --corpus FILES"
     if found.text is not None:
-        named["On the given text"] = found.text
+        named["On the given text"], numbers["text"] = found.text, numbers_of(found.text)
         shown += pages.timeline_figures(found.text, "timeline-text")
-        numbers["text"] = moments_and_order(found.text)
-        measured += f". On the given text: {found.text.answer}"
-        advice = ""
+        measured, advice = f"{measured}. On the given text: {found.text.answer}", ""
     return Outcome(
         paper="not asked; the two stages suggest that the embedding comes first",
         theory="from near zero, key and query cannot grow before value and embedding have grown",
-        measured=measured,
-        verdict=verdict(all(holds)),
-        reason=f"attention is later in {sum(holds)} of {len(holds)} sandbox runs{advice}",
+        measured=f"sandbox: {measured}",
+        verdict=verdict(*later),
+        reason=f"attention is later in {sum(later)} of {len(later)} sandbox runs{advice}",
         figures=shown,
         tables=[
             replace(pages.moment_table(timeline), title=f"{where}: when topic structure appears")
@@ -99,7 +90,7 @@ def judge(found: Timelines) -> Outcome:
         ],
         numbers=numbers,
         config=found.config,
-        ours=None if found.sandbox[0].order is None else found.sandbox[0].order.ratio,
+        ours=None if orders[0] is None else orders[0].ratio,
     )
 
 

@@ -1,7 +1,7 @@
 """In which order topics are learnt: by falling E[theta_t^2] (topic-order), groups before topics (coarse-to-fine)."""
 
-from __future__ import annotations
-
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,10 @@ from topicscope.paper.experiment import (
     Experiment,
     Number,
     Outcome,
-    all_of,
     cell,
     reached,
     train_many,
+    verdict,
     with_intervals,
 )
 from topicscope.theory import (
@@ -36,7 +36,8 @@ from topicscope.theory import (
 )
 from topicscope.world import Masking, TopicModel
 
-FLOW: dict[str, Any] = {
+Matrix = Float[np.ndarray, "V V"]
+FLOW: dict[str, object] = {
     "dtype": "float64",
     "objective": {"loss": "squared"},
     "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
@@ -52,8 +53,8 @@ def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **setti
     """
     finer = context.pick(1, 4)
     total = finer * steps
-    own: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": rate / finer}, "steps": total}
-    own |= {"snapshots": list(range(0, total + 1, total // kept))} if kept else {}
+    snapshots = {"snapshots": list(range(0, total + 1, total // kept))} if kept else {}
+    own = {"optimizer": {"name": "sgd", "lr": rate / finer}, "steps": total} | snapshots
     return train_many(context, **merged(FLOW | own, settings))
 
 
@@ -62,10 +63,10 @@ def time_of(run: training.Run, step: int | None = None) -> float:
     return run.config.optimizer.lr * (run.config.total_steps if step is None else step)
 
 
-UNEQUAL_TOPICS, UNEQUAL_WORDS, UNEQUAL_RATE, UNEQUAL_STEPS = 8, 5, 0.5, 800
+UNEQUAL_TOPICS, UNEQUAL_WORDS = 8, 5
 WEIGHTS = [1.0, 1.3, 1.7, 2.2, 2.9, 3.7, 4.8, 6.3]
 # In each of them the weights order the topics, from the rarest to the commonest.
-LAWS: dict[str, dict[str, Any]] = {
+LAWS: dict[str, dict[str, object]] = {
     "one topic per document": {"kind": "fixed", "topics_per_document": 1, "weights": WEIGHTS},
     "two topics per document": {"kind": "fixed", "topics_per_document": 2, "weights": WEIGHTS},
     "Dirichlet": {"kind": "dirichlet", "alpha": [0.1 * weight for weight in WEIGHTS]},
@@ -73,7 +74,6 @@ LAWS: dict[str, dict[str, Any]] = {
 
 LEAST = 0.95  # the rank correlation that the claim asks for
 CLOSE = 0.05  # how far mean half-times may be from those of W(t), as a share
-UNEQUAL_KEPT = 200  # matrices that are kept of a run
 
 
 @dataclass(frozen=True)
@@ -92,40 +92,35 @@ class TopicTimes:
     config: training.RunConfig
 
 
-def block_means(value: Float[np.ndarray, "V V"]) -> Float[np.ndarray, " T"]:
+def block_means(value: Matrix) -> Float[np.ndarray, " T"]:
     blocks = value[1:, 1:].reshape(UNEQUAL_TOPICS, UNEQUAL_WORDS, UNEQUAL_TOPICS, UNEQUAL_WORDS).mean((1, 3))
     return np.diagonal(blocks)
 
 
 def law_of(runs: list[training.Run]) -> TopicLaw:
-    config = runs[0].config
-    best = optimum(config)
+    config, best = runs[0].config, optimum(runs[0].config)
     end = block_means(best.matrix())
-    times = np.linspace(0, time_of(runs[0]), config.total_steps + 1)
-    course = np.array([block_means(best.value_at(float(time))) for time in times]) / end
+
+    def half_times(times: Sequence[float], values: Iterable[Matrix]) -> list[float]:
+        shares = np.array([block_means(value) for value in values]) / end
+        return [reached(times, share, 0.5) for share in shares.T]
+
+    times = np.linspace(0, time_of(runs[0]), config.total_steps + 1).tolist()
     squares = np.diagonal(config.documents.moments(UNEQUAL_TOPICS).second)
-    measured = []
-    for run in runs:
-        steps = sorted(run.snapshots)
-        shares = np.array([block_means(run.snapshots[step]["value"]) for step in steps]) / end
-        at = np.array([time_of(run, step) for step in steps])
-        measured.append([reached(at, share, 0.5) for share in shares.T])
     thumb = np.log(2) * UNEQUAL_WORDS / (2 * config.masking.k**2 * squares)
-    return TopicLaw(squares.tolist(), [reached(times, share, 0.5) for share in course.T], thumb.tolist(), measured)
+    kept = sorted(runs[0].snapshots)
+    at = [time_of(runs[0], step) for step in kept]
+    measured = [half_times(at, (run.snapshots[step]["value"] for step in kept)) for run in runs]
+    return TopicLaw(squares.tolist(), half_times(times, map(best.value_at, times)), thumb.tolist(), measured)
 
 
 def measure_topics(context: Context) -> TopicTimes:
-    made, first = {}, None
-    for name, documents in LAWS.items():
-        runs = train_flow(
-            context,
-            *(UNEQUAL_RATE, UNEQUAL_STEPS, UNEQUAL_KEPT),
-            topic_model={"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS},
-            documents=documents | {"length": "infinite"},
-        )
-        made[name], first = law_of(runs), first or runs[0].config
-    assert first is not None
-    return TopicTimes(made, first)
+    world = {"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS}
+    runs = {
+        name: train_flow(context, 0.5, 800, 200, topic_model=world, documents=documents | {"length": "infinite"})
+        for name, documents in LAWS.items()
+    }
+    return TopicTimes({name: law_of(here) for name, here in runs.items()}, next(iter(runs.values()))[0].config)
 
 
 def rank_correlation(one: list[float], other: list[float]) -> float:
@@ -138,28 +133,20 @@ def correlations(law: TopicLaw) -> tuple[list[float], list[float]] | None:
     """By run: of measured and predicted times, of measured times and falling E[theta^2]; None: not all are known."""
     if not np.isfinite(law.measured).all() or not np.isfinite(law.predicted).all():
         return None
-    falling = [-square for square in law.squares]
-    return (
-        [rank_correlation(run, law.predicted) for run in law.measured],
-        [rank_correlation(run, falling) for run in law.measured],
-    )
-
-
-def time_error(law: TopicLaw) -> float:
-    """How far the mean half-time of a topic is from that of W(t), as a share; of all topics the largest."""
-    return float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1)))
+    orders = law.predicted, [-square for square in law.squares]
+    by_time, by_square = ([rank_correlation(run, order) for run in law.measured] for order in orders)
+    return by_time, by_square
 
 
 def law_panel(name: str, law: TopicLaw) -> Lines:
     order = np.argsort(law.squares)
-    x = [law.squares[i] for i in order]
-    means = [estimate([run[i] for run in law.measured]) for i in order]
+    x, predicted, thumb = (np.array(values)[order].tolist() for values in (law.squares, law.predicted, law.thumb))
     return Lines(
         name,
         [
-            Series("W(t)", x, [law.predicted[i] for i in order]),
-            Series("ln 2 v / (2 k^2 E[theta^2])", x, [law.thumb[i] for i in order], thin=True),
-            with_intervals("trained", x, means),
+            Series("W(t)", x, predicted),
+            Series("ln 2 v / (2 k^2 E[theta^2])", x, thumb, thin=True),
+            with_intervals("trained", x, [estimate([run[i] for run in law.measured]) for i in order]),
         ],
         "E[theta_t^2]",
         "half-time (learning rate x steps)",
@@ -168,13 +155,15 @@ def law_panel(name: str, law: TopicLaw) -> Lines:
 
 def judge_topics(found: TopicTimes) -> Outcome:
     ranks = {name: correlations(law) for name, law in found.laws.items()}
-    apart = {name: time_error(law) for name, law in found.laws.items()}
+    # how far the mean half-time of a topic is from that of W(t), as a share; of all topics the largest
+    apart = {
+        name: float(np.max(np.abs(np.mean(law.measured, 0) / law.predicted - 1))) for name, law in found.laws.items()
+    }
     checks = [
         None if both is None else min(map(min, both)) >= LEAST and apart[name] <= CLOSE for name, both in ranks.items()
     ]
     known = [both for both in ranks.values() if both is not None]
-    lowest = min((min(both[0]) for both in known), default=float("nan"))
-    lowest_square = min((min(both[1]) for both in known), default=float("nan"))
+    lowest, lowest_square = (min((min(both[i]) for both in known), default=math.nan) for i in (0, 1))
     thumbs = {name: 100 * (np.array(law.thumb) / law.predicted - 1) for name, law in found.laws.items()}
     silent = [name for name, both in ranks.items() if both is None]
     return Outcome(
@@ -182,7 +171,7 @@ def judge_topics(found: TopicTimes) -> Outcome:
         theory="order of E[theta_t^2], times from W(t)",
         measured=f"rank correlation with the predicted order: at least {cell(lowest)}; half-times are off by at most "
         + ", ".join(f"{100 * off:.2g}% ({name})" if ranks[name] else f"- ({name})" for name, off in apart.items()),
-        verdict=all_of(checks),
+        verdict=verdict(*checks),
         reason=f"lowest rank correlation of the measured half-times, over laws of theta and runs: {cell(lowest)} with "
         f"those of W(t), {cell(lowest_square)} with the order of falling E[theta^2]; mean half-times are within "
         f"{100 * CLOSE:g}% of those of W(t) under {sum(off <= CLOSE for off in apart.values())} of {len(apart)} laws. "
@@ -248,13 +237,10 @@ TOPIC_ORDER = Experiment(
 
 GROUPS, SIZE, WORDS, TAU, RHO = 3, 3, 4, 2, 0.5
 TOPICS = GROUPS * SIZE
-RATE, STEPS, KEPT = 0.25, 1000, 100
-TENTH = 10  # of the kept matrices every tenth is drawn
 RHOS = (0.0, 0.25, 0.5, 0.75, 1.0)
 EXACT = 1e-9  # relative error allowed between the gradient of the scores and its formula
 NONE = 1e-12  # A force below this is rounding: documents of one group alone (rho = 1) leave none between groups
 Contrasts = tuple[float, float]  # between groups, and between topics inside a group
-Matrix = Float[np.ndarray, "V V"]
 
 
 @dataclass(frozen=True)
@@ -262,27 +248,20 @@ class GroupCourses:
     """Courses of the two contrasts of W_V as shares of W*, by run and time; forces on attention by rho."""
 
     times: list[float]
-    between: list[list[float]]
-    within: list[list[float]]
+    courses: list[list[Contrasts]]
     forces: dict[float, Contrasts]  # gradient of the scores at W*, over every document
     formula: dict[float, Contrasts]
     trained: list[Contrasts]  # the same gradient at the last value matrix of every run, rho of the runs
     config: training.RunConfig
 
 
-def projectors() -> tuple[Matrix, Matrix]:
-    """On contrasts between groups and between topics inside groups; zero at [MASK]."""
+def contrasts(matrix: Matrix) -> Contrasts:
+    """Mean eigenvalue on contrasts between groups, and between topics inside groups; [MASK] is left out."""
     groups = np.kron(np.eye(GROUPS) - 1 / GROUPS, np.full((SIZE, SIZE), 1 / SIZE))
     topics = np.kron(np.eye(GROUPS), np.eye(SIZE) - 1 / SIZE)
     words = np.full((WORDS, WORDS), 1 / WORDS)
-    between, inside = (np.pad(np.kron(part, words), ((1, 0), (1, 0))) for part in (groups, topics))
-    return between, inside
-
-
-def contrasts(matrix: Matrix) -> Contrasts:
-    """Mean eigenvalue of a matrix on the two kinds of contrasts."""
-    groups, topics = projectors()
-    return float((matrix * groups).sum()) / (GROUPS - 1), float((matrix * topics).sum()) / (TOPICS - GROUPS)
+    between, inside = (np.pad(np.kron(projector, words), ((1, 0), (1, 0))) for projector in (groups, topics))
+    return float((matrix * between).sum()) / (GROUPS - 1), float((matrix * inside).sum()) / (TOPICS - GROUPS)
 
 
 def world_of(rho: float) -> SmallWorld:
@@ -290,25 +269,19 @@ def world_of(rho: float) -> SmallWorld:
     return subset_world(TOPICS, WORDS, grouped_subsets(TOPICS, TAU, GROUPS, rho))
 
 
-def best_value() -> Matrix:
-    """W* = A (R A)^+: the same for every rho."""
-    return closed_form(TopicModel(TOPICS, WORDS).word_topics, Masking())
-
-
 def measure_groups(context: Context) -> GroupCourses:
     runs = train_flow(
         context,
-        *(RATE, STEPS, KEPT),
+        *(0.25, 1000, 100),
         topic_model={"topics": TOPICS, "words_per_topic": WORDS},
         documents={"kind": "groups", "groups": GROUPS, "rho": RHO, "topics_per_document": TAU, "length": "infinite"},
     )
-    k, value = Masking().k, best_value()
-    courses = [[contrasts(k * run.snapshots[step]["value"]) for step in sorted(run.snapshots)] for run in runs]
     masking, worlds = Masking(), {rho: world_of(rho) for rho in RHOS}
+    value = closed_form(TopicModel(TOPICS, WORDS).word_topics, masking)  # W* = A (R A)^+: the same for every rho
+    steps = sorted(runs[0].snapshots)
     return GroupCourses(
-        [time_of(runs[0], step) for step in sorted(runs[0].snapshots)],
-        [[between for between, _ in course] for course in courses],
-        [[within for _, within in course] for course in courses],
+        [time_of(runs[0], step) for step in steps],
+        [[contrasts(masking.k * run.snapshots[step]["value"]) for step in steps] for run in runs],
         {rho: contrasts(score_force(world, masking, value)) for rho, world in worlds.items()},
         {rho: contrasts(force_formula(world, masking, value)) for rho, world in worlds.items()},
         [contrasts(score_force(worlds[RHO], masking, run.weights["value"].astype(float))) for run in runs],
@@ -316,25 +289,15 @@ def measure_groups(context: Context) -> GroupCourses:
     )
 
 
-def group_half_times(found: GroupCourses) -> list[tuple[float, float]]:
-    times = np.array(found.times)
-    return [
-        (reached(times, groups, 0.5), reached(times, topics, 0.5))
-        for groups, topics in zip(found.between, found.within, strict=True)
-    ]
-
-
 def groups_figure(found: GroupCourses) -> Figure:
-    setting = Setting.of(TOPICS, WORDS, TAU)
-    rates = {rho: group_rates(setting, GROUPS, rho) for rho in RHOS}
-    here, times = rates[RHO], found.times
-    names = ("groups", "topics in a group")
-    learnt = [
-        Series(f"{name}, trained", times[::TENTH], np.round(course[0], 5).tolist()[::TENTH], markers=True)
-        for name, course in zip(names, (found.between, found.within), strict=True)
+    rates = {rho: group_rates(Setting.of(TOPICS, WORDS, TAU), GROUPS, rho) for rho in RHOS}
+    times, names = found.times, ("groups", "topics in a group")
+    learnt = [  # of the matrices that are kept every tenth is drawn
+        Series(f"{name}, trained", times[::10], np.round(course, 5).tolist()[::10], markers=True)
+        for name, course in zip(names, zip(*found.courses[0], strict=True), strict=True)
     ] + [
         Series(f"{name}, W(t)", times, (-np.expm1(-2 * rate * np.array(times))).round(5).tolist())
-        for name, rate in zip(names, here, strict=True)
+        for name, rate in zip(names, rates[RHO], strict=True)
     ]
     speed = [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)]
     force = [
@@ -359,28 +322,29 @@ def groups_figure(found: GroupCourses) -> Figure:
 def judge_groups(found: GroupCourses) -> Outcome:
     rates = group_rates(Setting.of(TOPICS, WORDS, TAU), GROUPS, RHO)
     predicted = [np.log(2) / (2 * rate) for rate in rates]
-    halves = group_half_times(found)
-    known = bool(np.isfinite(halves).all())
+    halves = [
+        tuple(reached(found.times, share, 0.5) for share in zip(*course, strict=True)) for course in found.courses
+    ]
+    known, means = bool(np.isfinite(halves).all()), np.mean(halves, 0)
     order = all(groups < topics for groups, topics in halves) if known else None
-    means = np.mean(halves, 0)
-    near = bool((np.abs(means / predicted - 1) <= CLOSE).all()) if known else None
+    off = float(np.abs(means / predicted - 1).max())
     between, within = found.forces[RHO]
-    size = max(map(max, found.formula.values()))
-    error = max(abs(a - b) for rho in RHOS for a, b in zip(found.forces[rho], found.formula[rho], strict=True)) / size
-    opposite = between < within
+    differences = [abs(a - b) for rho in RHOS for a, b in zip(found.forces[rho], found.formula[rho], strict=True)]
+    error = max(differences) / max(map(max, found.formula.values()))
+    opposite, last = between < within, abs(found.forces[1.0][0])
     opposite_trained = [groups < topics for groups, topics in found.trained]
-    last = abs(found.forces[1.0][0])
-    estimates = [estimate([pair[i] for pair in halves]) for i in (0, 1)]
     return Outcome(
         paper="not asked: the paper's topics are not correlated",
         theory=f"half-times {predicted[0]:.3g} (groups) and {predicted[1]:.3g} (topics in a group); force on attention "
         f"{found.formula[RHO][0]:.4g} between groups and {found.formula[RHO][1]:.4g} inside",
         measured=f"half-times {cell(float(means[0]))} (groups) and {cell(float(means[1]))} (topics in a group); force "
         f"{between:.4g} between groups and {within:.4g} inside",
-        verdict=all_of([order, near, opposite, *opposite_trained, last < NONE, error <= EXACT]),
+        verdict=verdict(
+            order, off <= CLOSE if known else None, opposite, *opposite_trained, last < NONE, error <= EXACT
+        ),
         reason="value learns groups before topics: "
         + ("not half-way at the end of a run, longer runs would decide" if not known else "yes" if order else "no")
-        + (f", half-times are {100 * float(np.abs(means / predicted - 1).max()):.2g}% off at most" if known else "")
+        + (f", half-times are {100 * off:.2g}% off at most" if known else "")
         + f"; the force on attention is weaker between groups than inside: {'yes' if opposite else 'no'} at W*, where "
         f"gradient and formula differ by {error:.1g}; at the trained matrix of {sum(opposite_trained)} of "
         f"{len(halves)} "
@@ -392,8 +356,15 @@ def judge_groups(found: GroupCourses) -> Outcome:
                 f"{GROUPS} groups of {SIZE} topics of {WORDS} words, tau = {TAU}, rho = {RHO:g}",
                 ["contrasts", "half-time, theory", "half-time, trained (95%)", "force, formula", "force, gradient"],
                 [
-                    [name, f"{predicted[i]:.4g}", str(estimates[i]), f"{found.formula[RHO][i]:.4g}", f"{force:.4g}"]
-                    for i, (name, force) in enumerate((("between groups", between), ("topics in a group", within)))
+                    [name, f"{half:.4g}", str(estimate(trained)), f"{formula:.4g}", f"{force:.4g}"]
+                    for name, half, trained, formula, force in zip(
+                        ("between groups", "topics in a group"),
+                        predicted,
+                        zip(*halves, strict=True),
+                        found.formula[RHO],
+                        found.forces[RHO],
+                        strict=True,
+                    )
                 ],
             )
         ],

@@ -3,15 +3,14 @@
 And how much of them is Adam's epsilon, and what gradient flow does.
 """
 
-from __future__ import annotations
-
+import itertools
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import mode
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,17 +22,40 @@ from topicscope.paper.experiment import Context, Experiment, Number, Outcome, ce
 DEFAULT_EPS = 1e-8
 LOSS, EMBEDDING = "objective.loss", "model.embedding"
 LR, SCALE, EPS = "optimizer.lr", "model.init_scale", "optimizer.eps"
-LARGE_SCALE, LEARNT_CONTRAST = 0.1, 0.05
+T50 = ("t50_value", "t50_key", "t50_query")
+
+
+@dataclass(frozen=True)
+class Swept:
+    axes: Axes
+    rows: list[Row]
+    base: Mapping[str, object] = field(default_factory=dict)
+
+    def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
+        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
+        return [panel for panel in figure.panels if isinstance(panel, Map)]
+
+
+def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
+    """Rows by their values of these columns; None where a row has no such column."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(name) for name in names), []).append(row)
+    return groups
+
+
+def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    return {(loss, embedding): here for (loss, embedding), here in grouped(rows, LOSS, EMBEDDING).items()}
 
 
 def both_occur(rows: Sequence[Row], at: str) -> bool:
     """Whether at some value of the axis `at` two-stage and another course occur; runs that diverge do not count."""
-    courses = [{row["phase"] for row in rows if row[at] == value} - {"diverged"} for value in {row[at] for row in rows}]
+    courses = [{row["phase"] for row in here} - {"diverged"} for here in grouped(rows, at).values()]
     return any("two-stage" in phases and len(phases) > 1 for phases in courses)
 
 
 def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flow: Sequence[Row]) -> list[str]:
-    everywhere = [row for rows in maps.values() for row in rows]
+    everywhere = list(itertools.chain(*maps.values()))
     return [
         *(panel_sentence(name, *key, here) for name, rows in maps.items() for key, here in by_setting(rows).items()),
         large_start(everywhere),
@@ -43,39 +65,27 @@ def findings(maps: dict[str, list[Row]], along_epsilon: Sequence[Row], along_flo
     ]
 
 
-def by_setting(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row[LOSS], row[EMBEDDING]), []).append(row)
-    return groups
-
-
 def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    counts = {name: sum(row["phase"] == name for row in rows) for name in PHASES}
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    counts = Counter(row["phase"] for row in rows)
+    listed = ", ".join(f"{counts[name]} {name}" for name in PHASES if counts[name])
     two = [row for row in rows if row["phase"] == "two-stage"]
-    where = ""
-    if two:
-        where = (
-            f"; two-stage at lr {span([row[LR] for row in two])} and init_scale {span([row[SCALE] for row in two])}, "
-            f"median separation {np.median([row['separation'] for row in two]):.3g}"
-        )
-    return f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}{where}."
-
-
-def span(values: Sequence[float]) -> str:
-    low, high = min(values), max(values)
-    return tick(low) if low == high else f"{tick(low)} to {tick(high)}"
+    said = f"{optimiser}, {loss}, {embedding} embedding: of {len(rows)} points {listed}"
+    if not two:
+        return f"{said}."
+    ends = [(min(values), max(values)) for values in (values_of(two, LR), values_of(two, SCALE))]
+    rates, scales = (" to ".join(dict.fromkeys(map(tick, pair))) for pair in ends)
+    middle = np.median([row["separation"] for row in two])
+    return f"{said}; two-stage at lr {rates} and init_scale {scales}, median separation {middle:.3g}."
 
 
 def large_start(rows: Sequence[Row]) -> str:
     """Where norms say nothing: the matrices start larger than they end."""
-    large = [row for row in rows if row[SCALE] >= LARGE_SCALE and row["phase"] == "never"]
-    learnt = [row for row in large if row["contrast"] is not None and row["contrast"] > LEARNT_CONTRAST]
+    large = [row["contrast"] for row in rows if row[SCALE] >= 0.1 and row["phase"] == "never"]
+    learnt = sum(contrast is not None and contrast > 0.05 for contrast in large)
     return (
         f"'Never' at initial scales of .1 and more ({len(large)} points) means that norms which start large do not "
-        f"grow, not that nothing is learnt: at {len(learnt)} of these points the same-topic minus different-topic mean "
-        "ends above .05."
+        f"grow, not that nothing is learnt: at {learnt} of these points the same-topic minus different-topic mean ends "
+        "above .05."
     )
 
 
@@ -94,15 +104,14 @@ def mean_separation(rows: Iterable[Row]) -> float | None:
 
 def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """Is the separation there without epsilon, and what does epsilon do to it?"""
-    epsilons = sorted({row[EPS] for row in rows})
-    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in epsilons}
-    least = at[epsilons[0]]
+    at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in values_of(rows, EPS)}
+    smallest, least = next(iter(at.items()))
     without = "two stages" if least is not None and least >= TWO_STAGE_FROM else "no two stages"
     largest = max(((value, eps) for eps, value in at.items() if value is not None), default=(None, 0.0))
-    ends = [eps for eps in epsilons if at[eps] is None]
+    ends = [eps for eps, value in at.items() if value is None]
     return (
         f"Adam's epsilon, {loss}, {embedding} embedding: {without} with hardly any epsilon (mean separation "
-        f"{cell(least)} at {epsilons[0]:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
+        f"{cell(least)} at {smallest:g}, {cell(at.get(DEFAULT_EPS))} at the usual {DEFAULT_EPS:g}, "
         f"largest {cell(largest[0])} at {largest[1]:g})"
         + (f"; from {min(ends):g} on the second stage does not come within the run." if ends else ".")
     )
@@ -111,58 +120,60 @@ def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
 def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
     """The same time at two rates: agreement means gradient flow."""
     parts = []
-    for scale in sorted({row[SCALE] for row in rows}):
+    for scale in values_of(rows, SCALE):
         pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
         courses = [f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})" for row in pair]
         parts.append(f"from initial scale {scale:g} {' and '.join(courses)}")
     return f"SGD over the same time at two rates, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
 
+def values_of(rows: Iterable[Row], name: str) -> list[float]:
+    return sorted({row[name] for row in rows})
+
+
 def epsilon_table(rows: Sequence[Row]) -> TableData:
-    epsilons, scales = sorted({row[EPS] for row in rows}), sorted({row[SCALE] for row in rows})
-    lines = []
-    for (loss, embedding), here in by_setting(rows).items():
-        for scale in scales:
-            at = [[row for row in here if (row[SCALE], row[EPS]) == (scale, eps)] for eps in epsilons]
-            lines.append([loss, embedding, f"{scale:g}", *(cell(mean_separation(found)) for found in at)])
+    epsilons, scales = values_of(rows, EPS), values_of(rows, SCALE)
+    at = grouped(rows, LOSS, EMBEDDING, SCALE, EPS)
     return TableData(
         "Mean stage separation along Adam's epsilon, one column each (-: no second stage)",
         ["loss", "embedding", "scale", *(f"{eps:g}" for eps in epsilons)],
-        lines,
+        [
+            [*map(str, setting), f"{scale:g}"]
+            + [cell(mean_separation(at.get((*setting, scale, eps), []))) for eps in epsilons]
+            for setting in by_setting(rows)
+            for scale in scales
+        ],
     )
 
 
 def flow_table(rows: Sequence[Row]) -> TableData:
     """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
-    lines = []
-    for row in rows:
-        halves = [row.get(f"t50_{part}") for part in ("value", "key", "query")]
-        times = [None if half is None else half * row[LR] for half in halves]
-        place = [row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"])]
-        lines.append([*place, row["phase"], cell(row.get("separation")), *map(cell, times)])
     return TableData(
         "SGD over the same time at two rates",
         [
             *("loss", "embedding", "scale", "rate", "steps", "phase", "separation"),
             *("time of t50 value", "key", "query"),
         ],
-        lines,
+        [
+            [
+                *(row[LOSS], row[EMBEDDING], f"{row[SCALE]:g}", f"{row[LR]:.3g}", str(row["steps_done"]), row["phase"]),
+                cell(row.get("separation")),
+                *(cell(None if half is None else half * row[LR]) for half in map(row.get, T50)),
+            ]
+            for row in rows
+        ],
     )
 
 
-# |mean| / rms of the gradients of key and query over batches of 40 documents (T = v = 10, Dirichlet of .1). In topic
-# contrasts it is .19 where queries are random and .75 where they lie in topic contrasts; this is the geometric mean.
-BATCH_NOISE = 0.38
 # Share of the SGD and gradient-flow cells that must take the predicted phase; one that is not covered does not.
 ENOUGH = 0.9
 PLACE = (LOSS, EMBEDDING, LR, EPS, SCALE)
 
 
 class Cell(NamedTuple):
-    """One place of a map: the phase that most seeds take, the one that most predictions say, and a row of each."""
+    """One place of a map: the phase that most seeds take, the one that most predictions say, and a row of it."""
 
     optimiser: str
-    place: dict[str, Any]
     measured: str
     predicted: str
     row: Row
@@ -177,27 +188,21 @@ class Cell(NamedTuple):
 
 
 def cells(optimiser: str, rows: Iterable[Row]) -> list[Cell]:
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row.get(name) for name in PLACE), []).append(row)
     found = []
-    for place, here in groups.items():
+    for here in grouped(rows, *PLACE).values():
         measured, predicted = (mode(row[name] for row in here) for name in ("phase", "predicted_phase"))
-        typical = next(row for row in here if row["phase"] == measured)
-        found.append(Cell(optimiser, dict(zip(PLACE, place, strict=True)), measured, predicted, typical))
+        found.append(Cell(optimiser, measured, predicted, next(row for row in here if row["phase"] == measured)))
     return found
 
 
 class Shares(NamedTuple):
-    """How many cells there are, how many have a prediction, and how many take it."""
-
     cells: int
     covered: int
     right: int
     share: float
 
     @classmethod
-    def of(cls, found: Sequence[Cell]) -> Shares:
+    def of(cls, found: Sequence[Cell]) -> Self:
         right = sum(one.right for one in found)
         return cls(len(found), sum(one.covered for one in found), right, right / len(found) if found else 0.0)
 
@@ -210,36 +215,24 @@ class Shares(NamedTuple):
         )
 
 
-def law_sentences(flow: Shares, adam: Shares) -> list[str]:
-    """The laws are judged by the cells of SGD and gradient flow."""
-    return [
-        f"The laws {'hold' if flow.share >= ENOUGH else 'do not hold'} (at least {ENOUGH:.0%} of the SGD and "
-        f"gradient-flow cells must take the predicted phase): {flow.sentence}.",
-        f"Adam, which is not judged: {adam.sentence}.",
-    ]
-
-
 def difference_table(found: Iterable[Cell]) -> TableData:
-    lines = [
-        [
-            one.optimiser,
-            *("-" if one.place[name] is None else tick(one.place[name]) for name in PLACE),
-            one.measured,
-            one.predicted,
-            cell(one.row.get("separation")),
-            cell(one.row.get("predicted_separation")),
-            why(one),
-        ]
-        for one in found
-        if one.covered and not one.right
-    ]
     return TableData(
         "Cells in another phase than predicted",
         [
             *("optimiser", "loss", "embedding", "rate", "epsilon", "scale", "measured phase", "predicted phase"),
             *("separation", "predicted separation", "why"),
         ],
-        lines,
+        [
+            [
+                one.optimiser,
+                *("-" if one.row.get(name) is None else tick(one.row[name]) for name in PLACE),
+                *(one.measured, one.predicted),
+                *(cell(one.row.get(name)) for name in ("separation", "predicted_separation")),
+                why(one),
+            ]
+            for one in found
+            if one.covered and not one.right
+        ],
     )
 
 
@@ -255,16 +248,13 @@ def why(one: Cell) -> str:
     return f"the limit between them is a separation of 2; that of the starts is {starts[0]}, predicted {starts[1]}"
 
 
-def predicted_figure(
-    sgd: tuple[Axes, Sequence[Row]], adam: tuple[Axes, Sequence[Row]], along_epsilon: tuple[Axes, Sequence[Row]]
-) -> Figure:
+def predicted_figure(sgd: Swept, adam: Swept, along_epsilon: Swept) -> Figure:
     """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
     title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
     over, under = zip(*pairs("sgd", sgd, LR), strict=True)
     beside = [
         panel
-        for maps, across in ((adam, LR), (along_epsilon, EPS))
-        for pair in pairs("adam", maps, across)
+        for pair in (*pairs("adam", adam, LR), *pairs("adam", along_epsilon, EPS))
         if any(value != len(PHASES) for line in pair[1].z for value in line)
         for panel in pair
     ]
@@ -275,11 +265,9 @@ def predicted_figure(
     return Figure("two-stage-predicted", title, alt, [*over, *under, *beside], columns=4)
 
 
-def pairs(optimiser: str, maps: tuple[Axes, Sequence[Row]], across: str) -> list[tuple[Map, Map]]:
+def pairs(optimiser: str, swept: Swept, across: str) -> list[tuple[Map, Map]]:
     """Measured and predicted map of each loss and embedding; the latter has a cross where it differs."""
-    axes, rows = maps
-    both = (map_figure(rows, axes, name, "", "", across=across, up=SCALE) for name in ("phase", "predicted_phase"))
-    measured, predicted = ([panel for panel in one.panels if isinstance(panel, Map)] for one in both)
+    measured, predicted = (swept.maps(name, across) for name in ("phase", "predicted_phase"))
     return [
         (
             replace(left, title=f"{optimiser}, {left.title}"),
@@ -310,10 +298,6 @@ EPSILONS = {
     "quick": [1e-20, 1e-8, 1e-4],
     "full": [1e-20, 1e-14, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-2],
 }
-
-EPSILON_SCALES = {"quick": [1e-2], "full": [1e-3, 1e-2]}
-FLOW_SCALES = {"quick": [1e-1], "full": [1e-2, 1e-1]}
-FLOW_EMBEDDINGS = {"quick": ["trained"], "full": EMBEDDINGS}
 EPSILON_RATE = 1e-3  # Adam's learning rate along epsilon: that of Figure 4
 
 # The larger of two rates of SGD; a third of it with three times the steps gives the same course in gradient flow.
@@ -329,25 +313,14 @@ BLIND = {"squared": 0.99, "cross-entropy": 4.605}
 
 
 @dataclass(frozen=True)
-class Swept:
-    """A grid that was run: its axes, and one row per point; and what all points share, to predict their phases."""
-
-    axes: Axes
-    rows: list[Row]
-    base: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class StageMaps:
-    """Learning rate x initial scale for each optimiser, epsilon x initial scale, and SGD at two rates."""
-
     maps: dict[str, Swept]
     epsilon: Swept
     flow: list[Row]
-    config: dict[str, Any]
+    config: dict[str, object]
 
 
-def run_grid(context: Context, axes: Axes, **base: Any) -> Swept:
+def run_grid(context: Context, axes: Axes, **base: object) -> Swept:
     """One process, one thread; T = v = 10 as in the paper."""
     shared = {"evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "seed": 1000 * context.seed}
     with tempfile.TemporaryDirectory() as folder:
@@ -358,12 +331,11 @@ def run_grid(context: Context, axes: Axes, **base: Any) -> Swept:
 def flows(context: Context) -> list[Swept]:
     """SGD over the same time (rate x steps) at two rates: where both agree, it is gradient flow."""
     found = []
-    chosen = {key: rate for key, rate in FLOW_RATES.items() if key[1] in FLOW_EMBEDDINGS[context.scale]}
-    for (loss, embedding), rate in chosen.items():
-        for part in (1, 3):
+    for (loss, embedding), rate in FLOW_RATES.items():
+        for part in (1, 3) if embedding in context.pick(["trained"], EMBEDDINGS) else ():
             swept = run_grid(
                 context,
-                {SCALE: FLOW_SCALES[context.scale]},
+                {SCALE: context.pick([1e-1], [1e-2, 1e-1])},
                 steps=part * context.pick(1400, 8000),
                 objective={"loss": loss},
                 model={"embedding": embedding},
@@ -378,7 +350,7 @@ def measure(context: Context) -> StageMaps:
     """Optimisers' rates differ in size. A loss that is c times as large acts as an epsilon that is c times as small."""
     steps, scales, epsilons = context.pick(1000, 3000), SCALES[context.scale], EPSILONS[context.scale]
     setting: Axes = {LOSS: LOSSES, EMBEDDING: EMBEDDINGS}
-    seeds: Axes = {"seed": [1000 * context.seed + i for i in range(context.pick(1, 3))]}
+    seeds: Axes = {"seed": [*context.seeds(1, 3)]}
     maps = {
         name: run_grid(
             context,
@@ -388,16 +360,11 @@ def measure(context: Context) -> StageMaps:
         )
         for name, rates in RATES.items()
     }
-    epsilon = run_grid(
-        context,
-        setting | {EPS: epsilons, SCALE: EPSILON_SCALES[context.scale]} | seeds,
-        steps=steps,
-        optimizer={"lr": EPSILON_RATE},
-    )
+    along_epsilon: Axes = {EPS: epsilons, SCALE: context.pick([1e-2], [1e-3, 1e-2])}
+    epsilon = run_grid(context, setting | along_epsilon | seeds, steps=steps, optimizer={"lr": EPSILON_RATE})
     config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
-    adam, sgd, epsilon, *along_flow = predicted([maps["adam"], maps["sgd"], epsilon, *flows(context)])
-    flow = [row for swept in along_flow for row in swept.rows]
-    return StageMaps({"adam": adam, "sgd": sgd}, epsilon, flow, config)
+    adam, sgd, epsilon, *flow = predicted([maps["adam"], maps["sgd"], epsilon, *flows(context)])
+    return StageMaps({"adam": adam, "sgd": sgd}, epsilon, [row for swept in flow for row in swept.rows], config)
 
 
 def predicted(every: list[Swept]) -> list[Swept]:
@@ -407,17 +374,20 @@ def predicted(every: list[Swept]) -> list[Swept]:
         for swept in every
         for row in swept.rows
     ]
-    phases = iter(laws.predicted_phases(configs, batch_noise=BATCH_NOISE))
+    # |mean| / rms of the gradients of key and query over batches of 40 documents (T = v = 10, Dirichlet of .1). In
+    # topic contrasts it is .19 where queries are random and .75 where they lie in topic contrasts; this is the
+    # geometric mean.
+    phases = iter(laws.predicted_phases(configs, batch_noise=0.38))
     return [replace(swept, rows=[row | next(phases).as_dict() for row in swept.rows]) for swept in every]
 
 
 def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
     """Four panels per optimiser. Panels of one loss share a scale, and diverged runs have no numbers."""
-    panels: list[Any] = []
+    panels = []
     for optimiser, swept in maps.items():
-        rows = swept.rows if measure == "phase" else [row for row in swept.rows if row.get("phase") != "diverged"]
-        figure = map_figure(rows, swept.axes, measure, name, title, log=log, across=LR, up=SCALE)
-        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in figure.panels]
+        rows = [row for row in swept.rows if measure == "phase" or row.get("phase") != "diverged"]
+        shown = replace(swept, rows=rows).maps(measure, log=log)
+        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in shown]
     for loss in LOSSES if measure in ("loss", "contrast") else [""]:
         numeric = [panel for panel in panels if loss in panel.title and panel.names is None]
         known = [value for panel in numeric for line in panel.z for value in line if value is not None]
@@ -446,7 +416,7 @@ def figures_of(found: StageMaps) -> list[Figure]:
         over_rates("contrast", "two-stage-contrast", "Same-topic minus different-topic mean at the end"),
         along_epsilon("phase", "two-stage-epsilon", f"Along {epsilon}"),
         along_epsilon("separation", "two-stage-epsilon-separation", f"Stage separation along {epsilon}", log=True),
-        predicted_figure(*((one.axes, one.rows) for one in (found.maps["sgd"], found.maps["adam"], found.epsilon))),
+        predicted_figure(found.maps["sgd"], found.maps["adam"], found.epsilon),
     ]
 
 
@@ -458,20 +428,28 @@ def judge(found: StageMaps) -> Outcome:
     by_rate, by_scale = both_occur(panel, at=SCALE), both_occur(panel, at=LR)
     flow = [*cells("sgd", maps["sgd"]), *cells("gradient flow", found.flow)]
     adam = [*cells("adam", maps["adam"]), *cells("adam", found.epsilon.rows)]
-    shares = {"sgd and gradient flow": Shares.of(flow), "adam": Shares.of(adam)}
-    sentences = [*findings(maps, found.epsilon.rows, found.flow), *law_sentences(*shares.values())]
-    tables = {name: phase_table(swept.rows, swept.axes, across=LR, up=SCALE) for name, swept in found.maps.items()}
+    holds = Shares.of(flow).share >= ENOUGH
+    sentences = [
+        *findings(maps, found.epsilon.rows, found.flow),
+        f"The laws {'hold' if holds else 'do not hold'} (at least {ENOUGH:.0%} of the SGD and gradient-flow cells must "
+        f"take the predicted phase): {Shares.of(flow).sentence}.",
+        f"Adam, which is not judged: {Shares.of(adam).sentence}.",
+    ]
     return Outcome(
         paper="the two stages depend on initialisation and learning rate (no map)",
         theory="near zero the gradients of key and query are of second order",
         measured=", ".join(f"{total[name]} {name}" for name in PHASES) + f" of {total.total()} points",
-        verdict=verdict(by_rate and by_scale),
+        verdict=verdict(by_rate, by_scale),
         reason="squared loss, Adam, trained embedding: both two-stage and another phase occur along the rates at some "
         f"scale ({'yes' if by_rate else 'no'}) and along the scales at some rate ({'yes' if by_scale else 'no'}).\n"
         + "\n".join(sentences),
         figures=figures_of(found),
         tables=[
-            *(replace(table, title=f"{table.title} ({name})") for name, table in tables.items()),
+            *(
+                replace(table, title=f"{table.title} ({name})")
+                for name, swept in found.maps.items()
+                for table in [phase_table(swept.rows, swept.axes, across=LR, up=SCALE)]
+            ),
             epsilon_table(found.epsilon.rows),
             flow_table(found.flow),
             difference_table([*flow, *adam]),
@@ -479,7 +457,8 @@ def judge(found: StageMaps) -> Outcome:
         numbers={
             "phases": {name: dict(phases) for name, phases in counts.items()},
             "findings": sentences,
-            "law": {"holds": Shares.of(flow).share >= ENOUGH} | {name: one._asdict() for name, one in shares.items()},
+            "law": {"holds": holds}
+            | {"sgd and gradient flow": Shares.of(flow)._asdict(), "adam": Shares.of(adam)._asdict()},
             **maps,
             "epsilon": found.epsilon.rows,
             "flow": found.flow,
