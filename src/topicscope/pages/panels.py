@@ -53,13 +53,17 @@ def banded(
     name: str,
     points: Iterable[tuple[float, float | None, tuple[float, float] | None]],
     group: str | None = None,
-    *,
-    markers: bool = True,
 ) -> Series:
     """A curve of (x, y, interval). Points without y are left out; without an interval, both of its ends are y."""
     known = [(x, y, interval or (y, y)) for x, y, interval in points if y is not None]
     low, high = ([interval[end] for _, _, interval in known] for end in (0, 1))
-    return Series(name, [x for x, _, _ in known], [y for _, y, _ in known], low, high, group, markers)
+    return Series(name, [x for x, _, _ in known], [y for _, y, _ in known], low, high, group, markers=True)
+
+
+def curve_of(name: str, points: Iterable[tuple[float, float | None]], *, markers: bool = False) -> Series:
+    """A curve of (x, y) without the points that have no y."""
+    known = [(float(x), y) for x, y in points if y is not None]
+    return Series(name, [x for x, _ in known], [y for _, y in known], markers=markers)
 
 
 @dataclass
