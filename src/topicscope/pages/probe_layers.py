@@ -154,7 +154,8 @@ def mixture_panel(rows: Sequence[StateRow]) -> Lines:
 
 def position_panel(rows: Sequence[StateRow]) -> Lines:
     """Of the trained model: one curve per place in the document."""
-    scores = [(row.layer, row.mixture.by_position) for row in rows if row.mixture is not None]
+    trained = [row for row in rows if row.variant == "trained"]
+    scores = [(row.layer, row.mixture.by_position) for row in trained if row.mixture is not None]
     series = [
         curve_of(f"after {place} of the words", [(layer, r2.get(place)) for layer, r2 in scores], markers=True)
         for place in dict.fromkeys(place for _, r2 in scores for place in r2)
