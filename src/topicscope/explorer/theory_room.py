@@ -4,6 +4,7 @@ A question is a config like any other: the same names and ranges as on the comma
 so that a slow one does not keep the others waiting, and one that does not change is not made again.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -24,6 +25,7 @@ from topicscope.ground import (
     Text,
     Width,
     parsed,
+    refuse,
     require,
     section,
 )
@@ -86,29 +88,31 @@ class Question(Config):
     @property
     def world(self) -> dict[str, Any]:
         of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
-        common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
-        shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
+        common_share = self.common_share if self.common_words else 0
+        shape = {"zipf": self.zipf, "overlap": self.overlap, "common_words": self.common_words}
         return {
             "topic_model": {
                 "topics": self.topics,
                 "words_per_topic": self.words_per_topic,
-                **{name: value for name, value in shape.items() if value},
+                **{name: value for name, value in (shape | {"common_share": common_share}).items() if value},
             },
             "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior},
             "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
         }
 
     @property
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """The settings of a run of it: what 'train this' starts with."""
         flow = {"name": "sgd", "lr": FLOW_RATE}
         adam = {"eps": self.eps} if self.optimizer == "adam" else {}
-        optimizer = flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam}
-        model: dict[str, Any] = {"init_scale": self.init_scale, "prediction_bias": "none"}
-        if self.attention_dim is not None:
-            model["attention_dim"] = self.attention_dim
-        learning = {"objective": {"loss": self.loss}, "optimizer": optimizer, "steps": steps_to_learn_topics(self)}
-        return {**self.world, "model": model, **learning}
+        width = {} if self.attention_dim is None else {"attention_dim": self.attention_dim}
+        return {
+            **self.world,
+            "model": {"init_scale": self.init_scale, "prediction_bias": "none", **width},
+            "objective": {"loss": self.loss},
+            "optimizer": flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam},
+            "steps": steps_to_learn_topics(self),
+        }
 
     @property
     def beyond_the_paper(self) -> str:
@@ -121,8 +125,7 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        if self.beyond_the_paper:
-            raise InputError(self.beyond_the_paper)
+        refuse((self.beyond_the_paper, self.beyond_the_paper))
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,
@@ -166,11 +169,11 @@ def in_words(bounds: Mapping[str, Any]) -> str:
     )
 
 
-def length_of(text: str) -> Any:
-    low, dash, high = text.partition("-")
-    if dash and low.strip().isdigit() and high.strip().isdigit():
-        return [int(low), int(high)]
-    return int(text) if text.strip().isdigit() else text.strip()
+def length_of(text: str) -> int | str | list[int]:
+    ends = [part.strip() for part in text.split("-", 1)]
+    if not all(map(str.isdigit, ends)):
+        return text.strip()
+    return int(ends[0]) if len(ends) == 1 else list(map(int, ends))
 
 
 def value_part(asked: Question) -> list[pages.Section]:
@@ -209,16 +212,12 @@ def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tup
 
     Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
     """
-    if stage.theorem is None:
-        return []
-    v = stage.setting.v
-    aside = EDGE * float(grid.beta[0])
-    if "gamma" in stage.theorem.bounds:
-        ends = stage.theorem.bounds["gamma"]
-        places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in ends if v > 1]
-    else:
-        places = [(end, aside, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
-    low, high = float(grid.beta[0]), float(grid.beta[-1])
+    bounds = {} if stage.theorem is None else stage.theorem.bounds
+    v, (low, high) = stage.setting.v, (float(grid.beta[end]) for end in (0, -1))
+    aside = EDGE * low
+    places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in bounds.get("gamma", ()) if v > 1]
+    if "gamma" not in bounds:
+        places = [(end, aside, f"β {end:.3g}") for end in bounds.get("beta", ())]
     return [one for one in places if all(low <= value <= high for value in one[:2])]
 
 
@@ -231,7 +230,8 @@ INFINITE_ONLY = (
 def dynamics_part(asked: Question) -> list[pages.Section]:
     (first,) = predicted(asked).sections()
     note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
-    return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
+    tables = [replace(table, folded=True) for table in first.tables]
+    return [replace(first, note=note, config={}, command="", tables=tables)]
 
 
 @lru_cache(maxsize=KEPT)
@@ -250,19 +250,14 @@ def predicted(asked: Question) -> theory.Dynamics:
 
 def steps_to_learn_topics(asked: Question) -> int:
     """Steps in which W_V learns topics, to two digits and within bounds; the usual number if it is not known."""
-    try:
+    half = None
+    with contextlib.suppress(InputError):
         found = predicted(asked)
-    except InputError:
-        return training.RunConfig().total_steps
-    time = found.value.half_time
-    half = (None if time is None else time / FLOW_RATE) if found.steps is None else found.steps.value
+        time = found.value.half_time
+        half = found.steps.value if found.steps is not None else None if time is None else time / FLOW_RATE
     if half is None:
         return training.RunConfig().total_steps
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
-
-
-def folded(table: pages.TableData) -> pages.TableData:
-    return replace(table, folded=True)
 
 
 PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {

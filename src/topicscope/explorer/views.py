@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from topicscope import pages
-from topicscope.explorer.workspace import Place, written
-from topicscope.ground import InputError, shown
+from topicscope.explorer.workspace import Place
+from topicscope.ground import refuse, shown
 from topicscope.reading import read
 
 MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
@@ -34,8 +34,7 @@ class View:
 
     def figure(self, name: str) -> pages.Figure:
         found = [figure for section in self.sections for figure in section.figures if figure.name == name]
-        if not found:
-            raise InputError(f"there is no figure {name!r:.80} in this view any more; reload the page")
+        refuse((not found, f"there is no figure {name!r:.80} in this view any more; reload the page"))
         return found[0]
 
     def file(self, name: str, form: str) -> tuple[str, bytes]:
@@ -43,27 +42,21 @@ class View:
         figure = self.figure(name)
         if form != "csv":
             return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
-        tables = [pages.csv_of(panel) for panel in figure.panels]
-        if len(tables) == 1:
-            return f"{name}.csv", tables[0].encode()
+        if len(figure.panels) == 1:
+            return f"{name}.csv", pages.csv_of(figure.panels[0]).encode()
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for number, table in enumerate(tables, start=1):
-                archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), table)
+            for number, panel in enumerate(figure.panels, start=1):
+                archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), pages.csv_of(panel))
         return f"{name}.zip", stream.getvalue()
 
 
 def folder_view(place: Place) -> View:
     result = read_again(place)
-    sections: list[pages.Section] = result.sections()
-    return View(f"topicscope {place.kind}: {shown(place.name)}", sections, result.intro())
-
-
-def read_again(place: Place) -> Any:
-    """What a folder holds, kept until the folder is written anew, or other folders are asked for."""
-    return _result(place, written(place.path))
+    return View(f"topicscope {place.kind}: {shown(place.name)}", result.sections(), result.intro())
 
 
 @lru_cache(maxsize=8)
-def _result(place: Place, _written: float) -> Any:
+def read_again(place: Place) -> Any:
+    """What a folder holds, kept until the folder is written anew, or other folders are asked for."""
     return read(place.path)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from topicscope.ground import InputError, folders, is_held, read_about, shown
+from topicscope.ground import InputError, folders, is_held, read_about, refuse, shown
 
 DEEPEST = 3  # levels of folders below one that was named
 MOST_FOLDERS = 5000
 OWN = ".explorer"  # in the workspace: configs of new runs, what their processes print, addresses of servers
+TO_NAME = "name folders that topicscope wrote, or that contain such folders"
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,9 @@ class Place:
     state: str
     several: bool = False  # runs that are trained together; each is a place of its own
     together: bool = False  # one of these: what holds it is the folder above
+    written: float = 0.0  # when about.json was written last: what was read of an older one is read again
 
-    def as_dict(self) -> dict[str, str | bool]:
+    def as_dict(self) -> dict[str, object]:
         names = ("id", "kind", "state", "several")
         return {"name": shown(self.name)} | {name: getattr(self, name) for name in names}
 
@@ -39,24 +41,17 @@ class Workspace:
     """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
+        for folder in named:
+            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {TO_NAME}"))
         self.home = home.resolve()
         self.own = self.home / OWN
-        for folder in named:
-            if not folder.is_dir():
-                raise InputError(
-                    f"{shown(folder)} is not a folder; name folders that topicscope wrote, or that contain such folders"
-                )
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
         self._known: dict[str, tuple[Path, Path, Path | None]] = {}  # by id: root, folder, and that of the whole
 
     def places(self) -> list[Place]:
-        found, known = {}, {}
-        for root in self.roots:
-            for place, whole in self._below(root):
-                found[place.id] = place
-                known[place.id] = (root, place.path, whole)
-        self._known = known
-        return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
+        found = {place.id: (root, place, whole) for root in self.roots for place, whole in self._below(root)}
+        self._known = {name: (root, place.path, whole) for name, (root, place, whole) in found.items()}
+        return sorted((place for _, place, _ in found.values()), key=lambda place: (-place.written, place.name))
 
     def _below(self, root: Path) -> Iterator[tuple[Place, Path | None]]:
         waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
@@ -103,9 +98,10 @@ def has_links(folder: Path, *, deeper: bool = True) -> bool:
     """Topicscope writes no links; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
         entries = list(inside)
-    if any(entry.is_symlink() for entry in entries):
-        return True
-    return deeper and any(has_links(Path(entry.path), deeper=False) for entry in entries if entry.is_dir())
+    return any(
+        entry.is_symlink() or (deeper and entry.is_dir() and has_links(Path(entry.path), deeper=False))
+        for entry in entries
+    )
 
 
 def place_of(folder: Path, root: Path) -> Place | None:
@@ -121,7 +117,8 @@ def place_of(folder: Path, root: Path) -> Place | None:
     elif damage(folder):
         state = "damaged"
     name = str(folder.relative_to(root)) if folder != root else folder.name
-    return Place(identity(folder), name, folder, about.kind, state, about.runs is not None)
+    several = about.runs is not None
+    return Place(identity(folder), name, folder, about.kind, state, several, written=written(folder))
 
 
 def damage(folder: Path) -> str:
@@ -135,9 +132,8 @@ def damage(folder: Path) -> str:
 
 @lru_cache(maxsize=MOST_FOLDERS)
 def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
-    about = read_about(folder)
     try:
-        if about is not None:
+        if (about := read_about(folder)) is not None:
             folders.check_digest(folder, about, folders.RESULTS)
     except InputError as error:
         return str(error)

@@ -309,19 +309,26 @@ def csv_of(panel: Panel) -> str:
 def csv_rows(panel: Panel) -> list[list[object]]:
     if isinstance(panel, Lines | Points):
         names = panel.categories if isinstance(panel, Points) else None
-        return [["series", "x", "y", "low", "high"]] + [
-            [series.name, x if names is None else names[round(x)], *numbers]
-            for series in panel.series
-            for x, *numbers in zip(series.x, series.y, *intervals(series), strict=True)
+        return [
+            ["series", "x", "y", "low", "high"],
+            *(
+                [series.name, x if names is None else names[round(x)], *numbers]
+                for series in panel.series
+                for x, *numbers in zip(series.x, series.y, *intervals(series), strict=True)
+            ),
         ]
     if isinstance(panel, Circles):
         places = zip(panel.names, panel.x, panel.y, panel.sizes, panel.values, panel.texts, strict=True)
         return [["name", "x", "y", "size", "value", "text"], *([*some, "; ".join(text)] for *some, text in places)]
     words = list(panel.names) if isinstance(panel, Map) and panel.names is not None else None
-    return [["x", "y", "value"]] + [
-        [x, y, words[int(value)] if words and value is not None else value]
-        for y, row in zip(panel.y or range(len(panel.z)), panel.z, strict=True)
-        for x, value in zip(panel.x or range(len(row)), row, strict=True)
+    rows: Sequence[Sequence[float | None]] = panel.z
+    return [
+        ["x", "y", "value"],
+        *(
+            [x, y, words[int(value)] if words and value is not None else value]
+            for y, row in zip(panel.y or range(len(rows)), rows, strict=True)
+            for x, value in zip(panel.x or range(len(row)), row, strict=True)
+        ),
     ]
 
 

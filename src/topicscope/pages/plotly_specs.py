@@ -228,7 +228,7 @@ def map_spec(chart: Map) -> Spec:
     }
     axes = [axis_spec(label) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
     note = {"text": NOTHING, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-    layout = layout_spec(*axes, showlegend=False, **({} if known else {"annotations": [note]}))
+    layout = layout_spec(*axes, showlegend=False) | ({} if known else {"annotations": [note]})
     return {"data": [trace, crosses] if chart.marks else [trace], "layout": layout}
 
 
@@ -394,7 +394,7 @@ def circles_spec(circles: Circles) -> Spec:
     }
     ends = ({}, {}) if circles.ends is None else ({"range": list(circles.ends[:2])}, {"range": list(circles.ends[2:])})
     axes = [
-        axis_spec(label, showticklabels=False, ticks="", **end)
+        axis_spec(label, showticklabels=False, ticks="") | end
         for label, end in zip((circles.x_label, circles.y_label), ends, strict=True)
     ]
     panel: Spec = {"data": [trace], "layout": layout_spec(*axes, right=8, showlegend=False), "height": HEIGHT}
