@@ -28,7 +28,7 @@ from topicscope.pages.drawing import (
     legend_columns,
     wrapped,
 )
-from topicscope.pages.layout import GREY, MARK_COLOUR, PALETTE
+from topicscope.pages.panels import GREY, MARK_COLOUR, PALETTE
 
 SAMPLES = {figure.name: figure for figure in samples.figures()}
 

@@ -16,11 +16,12 @@ from tests.pages import samples
 from topicscope.ground import InputError, Result
 from topicscope.pages import Figure, Heat, Judgement, Lines, Map, Points, Section, Series, sections
 from topicscope.pages.builders import BUILDERS
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     DASH_COUNT,
     PALETTE,
     Pen,
     PlacedMark,
+    banded,
     dodge,
     groups,
     pens,
@@ -29,7 +30,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import banded
 from topicscope.theory import Setting, theorem1
 
 

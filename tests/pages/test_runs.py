@@ -28,7 +28,7 @@ from topicscope.pages import (
     map_html,
     run_figure,
 )
-from topicscope.pages.layout import pens, topic_ticks
+from topicscope.pages.panels import pens, topic_ticks
 from topicscope.pages.runs import (
     HOW_TO_READ,
     attention_figures,

@@ -20,8 +20,7 @@ from topicscope.explorer import results_rooms, theory_room
 from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS, first_things
 from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
-from topicscope.explorer.views import FORMS, MEDIA, View
-from topicscope.explorer.workspace import Place, Workspace, identity
+from topicscope.explorer.workspace import FORMS, MEDIA, Place, View, Workspace, identity
 from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse, shown
 
 OWN = Path(__file__).parent

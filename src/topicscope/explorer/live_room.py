@@ -18,8 +18,7 @@ import anyio.to_thread
 
 from topicscope import pages, training
 from topicscope.explorer.runs import Runs
-from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place, damage
+from topicscope.explorer.workspace import Place, View, damage
 from topicscope.ground import InputError, folders, shown
 
 PACE = 0.5  # seconds from one look at the runs to the next

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from topicscope import laws, pages, training
-from topicscope.explorer.views import View, folder_view, read_again
-from topicscope.explorer.workspace import Place, place_of
-from topicscope.ground import InputError, load_settings, one_line, read_about, refuse, shown
+from topicscope.explorer.workspace import Place, View, folder_view, place_of, read_again
+from topicscope.ground import InputError, load_settings, one_line, refuse, shown
 
 FIRST = ("probe-forest", "probe-heads", "probe-states", "topic-map", "probe-documents")
 """How the names of figures begin whose sections come first; the others follow in the order of the page."""
@@ -142,21 +141,11 @@ class SavedSteps:
     moment: Callable[[int], list[pages.Section]]  # what is to be seen at a step
     note: str = ""
 
-    def at(self, step: int) -> list[pages.Section]:
-        known = f"there are steps {self.steps[0]} to {self.steps[-1]}"
-        refuse((step not in self.steps, f"nothing was saved at step {step}; {known}"))
-        return self.moment(step)
-
 
 def saved_steps(place: Place) -> SavedSteps:
     """Kept until the folder is written anew, a snapshot is added, or other folders are asked for."""
-    single = place.kind == "train" and is_one(place)
-    return _saved_steps(place, len(training.WatchedRun(place.path).snapshot_steps()) if single else 0)
-
-
-def is_one(place: Place) -> bool:
-    about = read_about(place.path)
-    return about is not None and about.runs is None
+    growing = place.kind == "train" and not place.several
+    return _saved_steps(place, len(training.WatchedRun(place.path).snapshot_steps()) if growing else 0)
 
 
 @lru_cache(maxsize=4)
@@ -172,7 +161,7 @@ def _saved_steps(place: Place, _snapshots: int) -> SavedSteps:
 
 
 def saved_run_steps(place: Place) -> SavedSteps:
-    refuse((not is_one(place), f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
+    refuse((place.several, f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
     watched = training.WatchedRun(place.path)
     while watched.update():
         pass
@@ -198,8 +187,10 @@ def some_steps(count: int) -> list[int]:
 def time_view(place: Place, step: int | None = None) -> View:
     saved = saved_steps(place)
     chosen = saved.steps[-1] if step is None else step
+    known = f"there are steps {saved.steps[0]} to {saved.steps[-1]}"
+    refuse((chosen not in saved.steps, f"nothing was saved at step {chosen}; {known}"))
     title = f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}"
-    return View(title, saved.at(chosen), [saved.note] if saved.note else [])
+    return View(title, saved.moment(chosen), [saved.note] if saved.note else [])
 
 
 PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
@@ -209,10 +200,6 @@ NO_AXIS = "-"
 ONE_AT_A_TIME = threading.Semaphore()
 ADAM = "Points of Adam are predicted for full batches; with small ones key and query take longer."
 NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
-
-
-class NobodyAsksError(Exception):
-    """For a while nobody has asked how far it is."""
 
 
 class Prediction:
@@ -233,14 +220,14 @@ class Prediction:
         def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
             self.done = int(done)
             if time.monotonic() - self.asked > PATIENCE:
-                raise NobodyAsksError
+                raise TimeoutError("for a while nobody has asked how far it is")
 
         with ONE_AT_A_TIME:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
                 self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
-            except NobodyAsksError:
+            except TimeoutError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it
                 self.trouble = f"it failed: {one_line(error)}"

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from topicscope import paper, training
-from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place, Workspace, identity, place_of, written
+from topicscope.explorer.workspace import Place, View, Workspace, identity, place_of, written
 from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, shown, write_yaml
 
 MOST_AT_ONCE = 4
@@ -53,8 +52,7 @@ class Runs:
         return folder
 
     def resume(self, place: Place) -> None:
-        check_alone(place)
-        refuse((place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
+        refuse(together(place), (place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
         with self.lock:
             self.check_room()
             self.spawn(place.path, "--resume")
@@ -69,8 +67,8 @@ class Runs:
 
     def check_running(self, place: Place) -> None:
         self.check_allowed()
-        check_alone(place)
-        refuse((place.kind != "train" or place.state != "running", f"{place.name} is not running"))
+        over = place.kind != "train" or place.state != "running"
+        refuse(together(place), (over, f"{place.name} is not running"))
 
     def check_allowed(self) -> None:
         refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
@@ -149,11 +147,6 @@ class Runs:
             if place_of(folder, self.workspace.home) is not None:
                 return
             time.sleep(0.1)
-
-
-def check_alone(place: Place) -> None:
-    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
-    refuse((place.together or place.several, why))
 
 
 def settings_of(lines: str) -> dict[str, str]:
@@ -241,3 +234,9 @@ class PaperRoom:
                 raise
             return {"running": False, "said": self.runs.last_words_of(name) or "Its folder is no longer there."}
         return {"running": self.is_running(place), "said": self.runs.last_line(place.path)}
+
+
+def together(place: Place) -> tuple[bool, str]:
+    """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
+    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
+    return place.together or place.several, why

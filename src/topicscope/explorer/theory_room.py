@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
 from topicscope.explorer.rooms import NUMBERS, OFFERED
-from topicscope.explorer.views import View
+from topicscope.explorer.workspace import View
 from topicscope.ground import (
     Config,
     Count,

@@ -17,13 +17,21 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure as Canvas
 
 from topicscope.ground import write
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     BAND_ALPHAS,
     GREY,
     MARK_COLOUR,
     MOST_TICKS,
     NOTHING,
+    Circles,
+    Figure,
+    Heat,
+    Lines,
+    Map,
+    Panel,
     Pen,
+    Points,
+    Series,
     diameters,
     dodge,
     groups,
@@ -35,7 +43,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import Circles, Figure, Heat, Lines, Map, Panel, Points, Series
 
 # Small panels and large letters: a figure of two columns is still read at half its width.
 STYLE: Any = {

@@ -16,21 +16,24 @@ from plotly.offline import get_plotlyjs
 
 from topicscope.ground import write
 from topicscope.pages.drawing import canvas, draw_figure, write_csv
-from topicscope.pages.layout import PALETTE, Pen, groups, pens
 from topicscope.pages.panels import (
     MATRIX_COLOURS,
     NORM_CURVES,
+    PALETTE,
     Circles,
     Figure,
     Heat,
     Lines,
     Map,
     Panel,
+    Pen,
     PointMap,
     Points,
     Section,
     TableData,
     counted,
+    groups,
+    pens,
 )
 from topicscope.pages.plotly_specs import Spec, circles_spec, heat_spec, lines_spec, map_spec, points_spec
 

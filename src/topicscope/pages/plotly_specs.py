@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     BAND_ALPHAS,
     GREY,
     MARK_COLOUR,
     MOST_TICKS,
     NOTHING,
+    Circles,
+    Heat,
+    Lines,
+    Map,
     Pen,
+    Points,
+    Series,
     diameters,
     dodge,
     groups,
@@ -26,7 +32,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import Circles, Heat, Lines, Map, Points, Series
 
 Spec = dict[str, Any]
 """A piece of what plotly draws, as JSON."""

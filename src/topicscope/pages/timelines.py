@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 
 from topicscope.measure import Interval, Timeline, TimelineRow, layer_names, measure_title
 from topicscope.model import Reading
-from topicscope.pages.layout import pen_key
-from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded
+from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded, pen_key
 from topicscope.pages.pretraining import dynamics_figure, layer_title, loss_figure
 from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
 from topicscope.pretraining import PretrainRun
@@ -30,12 +29,10 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    courses: dict[str, list[TimelineRow]] = {}
-    for row in timeline.rows:
-        courses.setdefault(row.measure, []).append(row)
     shown: dict[str, list[Series]] = {}
     shares = []
-    for measure, course in courses.items():
+    for measure in dict.fromkeys(row.measure for row in timeline.rows):
+        course = [row for row in timeline.rows if row.measure == measure]
         main, _, layer = measure.partition(".")
         plain = main.removesuffix(MATCHED)
         title = f"{measure_title(main)}, layer by layer" if layer else measure_title(plain)
