@@ -228,6 +228,6 @@ def test_sections_are_those_of_the_kind() -> None:
 
 @pytest.mark.parametrize("kind", BUILDERS)
 def test_every_kind_has_a_builder_that_takes_one_result(kind: str) -> None:
-    module, function = BUILDERS[kind].split(".")
-    builder = getattr(importlib.import_module(f"topicscope.pages.{module}"), function)
+    module, _, function = BUILDERS[kind].rpartition(".")
+    builder = getattr(importlib.import_module(module, "topicscope.pages"), function)
     assert len(inspect.signature(builder).parameters) == 1

@@ -57,11 +57,7 @@ def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
 
 
 Row = TypeVar("Row", AblationRow, CooccurrenceRow, DocumentRow, HeadRow, ProbeRow, StateRow, TopicRow)
-
-
 Layered = TypeVar("Layered", LabelRow, StateRow)
-
-
 Chosen = TypeVar("Chosen", HeadRow, ProbeRow, StateRow, TopicRow)
 
 
@@ -283,19 +279,28 @@ def label_section(probe: Probe) -> Section:
 
 
 def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
-    figures = []
-    for place, (part, mine) in enumerate(by_part(rows), start=1):
-        first = mine[0]
-        accuracy = curves_by_layer([(row, row.accuracy, row.interval) for row in mine])
-        macro_f1 = curves_by_layer([(row, row.macro_f1, row.macro_f1_interval) for row in mine])
-        levels = [(first.bag_of_words, "bag of words"), (first.majority, "most common label")]
-        panels = [
-            layer_panel("accuracy", accuracy, "accuracy", levels),
-            layer_panel("macro F1", macro_f1, "macro F1", [(first.bag_of_words_macro_f1, "bag of words")]),
-        ]
-        alt = "Curves over layers: accuracy and macro F1 of the label, trained and random weights."
-        figures.append(Figure(f"probe-labels-{place}", f"{part}: labels from the mean state", alt, panels))
-    return figures
+    return [
+        Figure(
+            f"probe-labels-{place}",
+            f"{part}: labels from the mean state",
+            "Curves over layers: accuracy and macro F1 of the label, trained and random weights.",
+            [
+                layer_panel(
+                    "accuracy",
+                    curves_by_layer([(row, row.accuracy, row.interval) for row in mine]),
+                    "accuracy",
+                    [(mine[0].bag_of_words, "bag of words"), (mine[0].majority, "most common label")],
+                ),
+                layer_panel(
+                    "macro F1",
+                    curves_by_layer([(row, row.macro_f1, row.macro_f1_interval) for row in mine]),
+                    "macro F1",
+                    [(mine[0].bag_of_words_macro_f1, "bag of words")],
+                ),
+            ],
+        )
+        for place, (part, mine) in enumerate(by_part(rows), start=1)
+    ]
 
 
 def label_table(rows: Sequence[LabelRow]) -> TableData:
@@ -352,10 +357,12 @@ def document_section(probe: Probe) -> Section:
 
 def measured_at(rows: Sequence[DocumentRow]) -> str:
     """The part and the threshold of the contrasts; of each model, where they differ."""
-    places = {}
-    for _, model, (row, *_) in by_model(rows):
-        words = "given topics" if row.threshold is None else f"threshold {row.threshold:g}, the one with most words"
-        places[model] = f"{row.part}, {words}"
+    places = {
+        model: f"{row.part}, given topics"
+        if row.threshold is None
+        else f"{row.part}, threshold {row.threshold:g}, the one with most words"
+        for _, model, (row, *_) in by_model(rows)
+    }
     if len(set(places.values())) == 1:
         return next(iter(places.values()))
     return "; ".join(f"{short(model)}: {place}" for model, place in places.items())
