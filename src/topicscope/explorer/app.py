@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from topicscope import pages, training
 from topicscope.explorer import results_rooms, theory_room
 from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS, first_things
+from topicscope.explorer.rooms import CONTROLS, FILLED_BY, FIRST_THINGS, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS
 from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
 from topicscope.explorer.workspace import FORMS, MEDIA, Place, View, Workspace, identity
 from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse, shown
@@ -61,13 +61,11 @@ def plain_query(request: Request) -> dict[str, str]:
 
 
 def whole_number(text: str | None) -> int | None:
-    """A number in a query; None if there is none."""
     refuse((text and (not text.isdecimal() or len(text) > 12), "expected a whole number"))
     return int(text) if text else None
 
 
 def attached(name: str) -> dict[str, str]:
-    """Headers by which a browser keeps an answer as a file."""
     return {"content-disposition": f'attachment; filename="{name}"'}
 
 
@@ -137,7 +135,7 @@ class Explorer:
             controls=CONTROLS,
             parts=theory_room.PARTS,
             limits=theory_room.limits(),
-            things=first_things(),
+            things=FIRST_THINGS,
             style_marks=style_marks(),
             settings=RUN_SETTINGS,
             defaults=flat(training.RunConfig().as_dict()),

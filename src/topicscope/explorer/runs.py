@@ -176,9 +176,6 @@ def config_of(settings: Mapping[str, object]) -> training.RunConfig:
     return config.changed({"snapshots": every})
 
 
-ANEW = "reproduce"  # how new folders begin
-
-
 def paper_view(place: Place) -> View:
     found = paper.outcomes_so_far(place.path)
     return View(f"topicscope reproduce: {shown(place.name)}", found.sections(), found.intro(), place.path / "figures")
@@ -216,7 +213,7 @@ class PaperRoom:
             options += ["--scale", context.scale, "--seed", str(context.seed)]
         with self.runs.lock:
             self.runs.check_room()
-            folder = self.runs.new_folder(ANEW) if place is None else place.path
+            folder = self.runs.new_folder("reproduce") if place is None else place.path
             self.runs.spawn(folder, experiment.id, *options, command="reproduce")
         return {"id": identity(folder), "name": folder.name}
 

@@ -193,7 +193,6 @@ class Guard:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def refusal(self, method: str, headers: Headers, known: bool) -> PlainTextResponse | None:
-        """Why a request is not answered; None where it is."""
         origin, length = headers.get("origin"), headers.get("content-length", "0")
         bounded = length.isdecimal() and int(length) <= LONGEST_BODY and "transfer-encoding" not in headers
         elsewhere = origin is not None and origin.removeprefix("http://") not in self.hosts

@@ -42,10 +42,6 @@ FLOW_RATE = 1.0  # of the SGD that stands for gradient flow in a run
 HALF_TIMES = 10  # of W_V, that a run takes: what is left of topic contrasts to learn is a thousandth
 FEWEST_STEPS, MOST_STEPS = 200, 20_000  # of such a run
 
-HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
-Exponent = Annotated[float, Field(ge=0, le=10)]
-
-
 NumbersOfPriors = TypeVar("NumbersOfPriors", bound=type)
 
 
@@ -68,8 +64,8 @@ class Question(Config):
     topics: Count = 10
     words_per_topic: Count = 10
     prior: Text = "fixed"
-    zipf: Exponent = 0.0
-    overlap: HalfAtMost = 0.0
+    zipf: Annotated[float, Field(ge=0, le=10)] = 0.0
+    overlap: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     common_words: Annotated[int, Field(ge=0, le=1000)] = 0
     common_share: Annotated[float, Field(gt=0, lt=1)] = 0.3
     length: Text = "125"
@@ -182,15 +178,13 @@ def value_part(asked: Question) -> list[pages.Section]:
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
 
-FOR_THESE_TOPICS = (
-    "'Theorem 2 for these topics' applies its idea to this world: of all matrices that are optimal for infinite "
-    "documents, the one that gradient flow from zero reaches."
-)
-
-
 def theorem_part(asked: Question) -> list[pages.Section]:
     if asked.beyond_the_paper:
-        return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
+        note = (
+            f"Not covered: {asked.beyond_the_paper}. 'Theorem 2 for these topics' applies its idea to this world: of "
+            "all matrices that are optimal for infinite documents, the one that gradient flow from zero reaches."
+        )
+        return [pages.Section(PARTS["theorems"][0], note)]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
     return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
 
@@ -221,15 +215,14 @@ def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tup
     return [one for one in places if all(low <= value <= high for value in one[:2])]
 
 
-INFINITE_ONLY = (
-    "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of modes, "
-    "which is for documents of the chosen length."
-)
-
-
 def dynamics_part(asked: Question) -> list[pages.Section]:
     (first,) = predicted(asked).sections()
-    note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
+    note = first.note
+    if length_of(asked.length) != "infinite":
+        note = (
+            "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of "
+            f"modes, which is for documents of the chosen length. {note}"
+        )
     tables = [replace(table, folded=True) for table in first.tables]
     return [replace(first, note=note, config={}, command="", tables=tables)]
 
@@ -280,8 +273,7 @@ def part_view(name: str, asked: Question) -> View:
 
 
 def whole_view(asked: Question) -> View:
-    given = {name: value for name, value in asked.as_dict().items() if value is not None}
-    settings = ", ".join(f"{name} {value}" for name, value in given.items())
+    settings = ", ".join(f"{name} {value}" for name, value in asked.as_dict().items() if value is not None)
     sections = [section for name in PARTS for section in part_view(name, asked).sections]
     return View("Theory", sections, [f"What theory says of one setting: {settings}."])
 

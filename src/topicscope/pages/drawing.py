@@ -73,7 +73,6 @@ LABEL_PLACES: dict[str, tuple[tuple[int, int], Literal["left", "center", "right"
     "right": ((9, 0), "left"),
     "below": ((0, -14), "center"),
 }  # of a mark's label: points from the mark, and alignment
-LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
 
 Pens = dict[str, Pen]
 Entries = list[tuple[str, Artist]]  # names and handles of a legend
@@ -151,7 +150,7 @@ def draw_marks(axes: Axes, heat: Heat) -> None:
             textcoords="offset points",
             ha=side,
             va="center",
-            bbox=LABEL_BOX,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5},
             fontsize=10,
         )
 

@@ -58,12 +58,12 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
     """Answer a question of the view, or say in one line why there is no answer."""
     identity, question, details = (message.get(name) for name in ("id", "question", "details"))
     try:
-        view.send({"id": identity, "answer": answer(question, details)})
+        said = {"answer": answer(question, details)}
     except InputError as error:
-        view.send({"id": identity, "error": str(error)})
+        said = {"error": str(error)}
     except Exception as error:
-        fault = f"this is a bug in topicscope: {type(error).__name__}: {error}"
-        view.send({"id": identity, "error": fault})
+        said = {"error": f"this is a bug in topicscope: {type(error).__name__}: {error}"}
+    view.send({"id": identity, **said})
 
 
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:

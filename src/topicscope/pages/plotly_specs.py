@@ -67,7 +67,6 @@ def layout_spec(x_axis: Spec, y_axis: Spec, *, right: int = 14, **more: Any) -> 
 
 
 def hover_of(panel: Heat | Map, places: str, value: str) -> str:
-    """What is shown of a cell: its row, its column, its value."""
     row, column = escaped(panel.y_label or "row"), escaped(panel.x_label or "column")
     return f"{row}: %{{y{places}}}<br>{column}: %{{x{places}}}<br>{value}<extra></extra>"
 

@@ -69,14 +69,19 @@ def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
-    series = []
-    for run, setting in zip(runs, settings(runs, labels), strict=True):
-        y = run.metrics[column]
-        steps = np.flatnonzero(np.isfinite(y))
-        pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
-        name = f"{setting}, seed {run.config.seed}" if labels else setting
-        series.append(Series(name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=setting))
-    return series
+    return [
+        Series(
+            f"{setting}, seed {run.config.seed}" if labels else setting, *thinned(run.metrics[column]), group=setting
+        )
+        for run, setting in zip(runs, settings(runs, labels), strict=True)
+    ]
+
+
+def thinned(values: Float[np.ndarray, " S"]) -> tuple[list[float], list[float]]:
+    """Steps and values, where there are some; of a long curve evenly spread ones."""
+    steps = np.flatnonzero(np.isfinite(values))
+    pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
+    return [float(step) for step in pick], [float(f"{value:.5g}") for value in values[pick]]
 
 
 def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str]:

@@ -62,7 +62,6 @@ Chosen = TypeVar("Chosen", HeadRow, ProbeRow, StateRow, TopicRow)
 
 
 def setting_of(row: Chosen) -> tuple[float | None, str]:
-    """Of which words a row is."""
     return row.threshold, row.topics_per_word
 
 

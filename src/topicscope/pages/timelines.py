@@ -15,17 +15,18 @@ from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
 from topicscope.pretraining import PretrainRun
 from topicscope.training import Run, RunConfig
 
-MATCHED = "_matched"
-NOTE = (
-    "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step after which "
-    "its 95% interval stays above zero. Half of its rise: half of the way from the first to the last step, with an "
-    "interval from the same resamples. Step 0 is drawn at 1/2."
-)
-
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
-    title = "When does topic structure appear?"
-    return [Section(title, NOTE, figures=timeline_figures(timeline), tables=[moment_table(timeline)])]
+    return [
+        Section(
+            "When does topic structure appear?",
+            "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step "
+            "after which its 95% interval stays above zero. Half of its rise: half of the way from the first to the last "
+            "step, with an interval from the same resamples. Step 0 is drawn at 1/2.",
+            figures=timeline_figures(timeline),
+            tables=[moment_table(timeline)],
+        )
+    ]
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
@@ -34,7 +35,7 @@ def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]
     for measure in dict.fromkeys(row.measure for row in timeline.rows):
         course = [row for row in timeline.rows if row.measure == measure]
         main, _, layer = measure.partition(".")
-        plain = main.removesuffix(MATCHED)
+        plain = main.removesuffix("_matched")
         title = f"{measure_title(main)}, layer by layer" if layer else measure_title(plain)
         label = f"layer {layer}" if layer else "all pairs" if main == plain else "equal frequencies"
         shown.setdefault(title, []).append(band(course, label))
