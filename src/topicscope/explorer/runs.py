@@ -35,8 +35,8 @@ LIVE_SNAPSHOTS = 60  # steps whose weights are kept, where the user says nothing
 class Runs:
     def __init__(self, workspace: Workspace, *, read_only: bool = False) -> None:
         self.workspace, self.own, self.read_only = workspace, workspace.own, read_only
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}  # by the folder's id; those of this server
-        self.started: dict[str, Path] = {}  # their folders
+        # by the folder's id: what this server has started
+        self.started: dict[str, tuple[Path, subprocess.Popen[bytes]]] = {}
         self.lock = threading.Lock()
 
     def start(self, settings: Mapping[str, object], name: str = "") -> Path:
@@ -75,7 +75,7 @@ class Runs:
 
     def check_room(self) -> None:
         self.check_allowed()
-        active = {name for name in self.processes if self.is_starting(name)}
+        active = {name for name in self.started if self.is_starting(name)}
         active |= {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
         most = f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait"
         refuse((len(active) >= MOST_AT_ONCE, most))
@@ -83,7 +83,7 @@ class Runs:
     def new_folder(self, name: str) -> Path:
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
-        taken = there | {path.name for path in self.started.values()}  # what has just been started has no folder yet
+        taken = there | {path.name for path, _ in self.started.values()}  # what has just been started has no folder yet
         number = next(number for number in range(1, 10**6) if f"{plain}-{number}" not in taken)
         return self.workspace.home / f"{plain}-{number}"
 
@@ -97,18 +97,17 @@ class Runs:
         line = [sys.executable, "-m", "topicscope", command, "--out", str(folder), "--json", *options]
         self.own.mkdir(parents=True, exist_ok=True)
         with self.log_of(folder).open("wb") as log:
-            self.processes[name] = subprocess.Popen(
+            process = subprocess.Popen(
                 line, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
-        self.started[name] = folder
+        self.started[name] = folder, process
 
     def is_starting(self, identity: str) -> bool:
         """Whether a process of this server works on a folder, though it may have written nothing yet."""
-        process = self.processes.get(identity)
-        return process is not None and process.poll() is None
+        return identity in self.started and self.started[identity][1].poll() is None
 
     def last_words_of(self, identity: str) -> str:
-        return self.last_words(self.started[identity]) if identity in self.started else ""
+        return self.last_words(self.started[identity][0]) if identity in self.started else ""
 
     def last_words(self, folder: Path) -> str:
         """The last line that a run's process printed about an end that it did not want."""
@@ -223,7 +222,7 @@ class PaperRoom:
     def state(self, name: str) -> dict[str, object]:
         """Whether an experiment still runs in a folder, and the last line that it printed."""
         if self.runs.is_starting(name):  # it may have no folder yet
-            return {"running": True, "said": self.runs.last_line(self.runs.started[name])}
+            return {"running": True, "said": self.runs.last_line(self.runs.started[name][0])}
         try:
             place = self.runs.workspace.find(name)
         except InputError:

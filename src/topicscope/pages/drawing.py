@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import math
 import textwrap
 from collections.abc import Callable, Sequence
@@ -91,10 +92,9 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     z = np.array(heat.z, dtype=float)
     xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
     colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
-    image: ScalarMappable
     if heat.x is None and heat.y is None:
         aspect: Literal["equal", "auto"] = "equal" if z.shape[0] == z.shape[1] else "auto"
-        image = axes.imshow(z, interpolation="nearest", aspect=aspect, **colours)
+        image: ScalarMappable = axes.imshow(z, interpolation="nearest", aspect=aspect, **colours)
     else:
         image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
         if heat.log:
@@ -314,13 +314,13 @@ def csv_of(panel: Panel) -> str:
 
 def csv_rows(panel: Panel) -> list[list[object]]:
     if isinstance(panel, Lines | Points):
-        names = panel.categories if isinstance(panel, Points) else None
+        names, blank = panel.categories if isinstance(panel, Points) else None, itertools.repeat("")
         return [
             ["series", "x", "y", "low", "high"],
             *(
                 [series.name, x if names is None else names[round(x)], *numbers]
                 for series in panel.series
-                for x, *numbers in zip(series.x, series.y, *intervals(series), strict=True)
+                for x, *numbers in zip(series.x, series.y, series.low or blank, series.high or blank, strict=False)
             ),
         ]
     if isinstance(panel, Circles):
@@ -336,11 +336,6 @@ def csv_rows(panel: Panel) -> list[list[object]]:
             for x, value in zip(panel.x or range(len(row)), row, strict=True)
         ),
     ]
-
-
-def intervals(series: Series) -> list[Sequence[object]]:
-    blank = [""] * len(series.x)
-    return [series.low or blank, series.high or blank]
 
 
 def canvas(figure: Figure) -> Picture:

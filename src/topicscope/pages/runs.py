@@ -257,8 +257,8 @@ PARTNERS = {
 
 def matrix_names(run: Run) -> dict[str, str]:
     """What figures call the matrices whose relations a run's results hold."""
-    symbols: dict[str, str] = run.config.model.table_symbols()
-    return symbols | ({"optimum": optimum_name(run)} if "optimum" in run.results.get("relations", {}) else {})
+    compared = "optimum" in run.results.get("relations", {})
+    return run.config.model.table_symbols() | ({"optimum": optimum_name(run)} if compared else {})
 
 
 def relation_figures(run: Run) -> list[Figure]:

@@ -21,8 +21,8 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
         Section(
             "When does topic structure appear?",
             "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step "
-            "after which its 95% interval stays above zero. Half of its rise: half of the way from the first to the last "
-            "step, with an interval from the same resamples. Step 0 is drawn at 1/2.",
+            "after which its 95% interval stays above zero. Half of its rise: half of the way from the first to the "
+            "last step, with an interval from the same resamples. Step 0 is drawn at 1/2.",
             figures=timeline_figures(timeline),
             tables=[moment_table(timeline)],
         )
