@@ -202,8 +202,8 @@ class Explorer:
 
     def kept_page(self, request: Request) -> Response:
         kind = request.path_params["kind"]
-        page = self.view(kind, plain_query(request)).page()
-        return HTMLResponse(page, headers=attached(f"topicscope-{kind}.html"))
+        view = self.view(kind, plain_query(request))
+        return HTMLResponse(view.page(), headers=attached(f"topicscope-{kind}.html"))
 
     def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))

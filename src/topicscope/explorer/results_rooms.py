@@ -82,8 +82,11 @@ def fitted(place: Place, model: str | None = None) -> list[tuple[str, Any]]:
         shared = (i for i, topics in enumerate(read) if uses(probe, name, topics))
         if (number := next(itertools.chain(own, shared), None)) is not None:
             models[number][name] = short
-    both = zip(models, read, strict=True)
-    return [(", ".join(of.values()), topics) for of, topics in both if model is None or model in of]
+    return [
+        (", ".join(of.values()), topics)
+        for of, topics in zip(models, read, strict=True)
+        if model is None or model in of
+    ]
 
 
 def uses(probe: Any, model: str, topics: Any) -> bool:
@@ -99,7 +102,7 @@ def model_names(place: Place) -> list[str]:
     return list(read_again(place).models.values()) if place.kind == "probe" else []
 
 
-def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[str, object]:
+def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[str, Any]:
     """The topics of a word, for each tokenizer of a probe's models or for one model alone."""
     text = word.strip()[:LONGEST_WORD]
     found = fitted(place, model_of(place, model))
@@ -174,8 +177,8 @@ def saved_run_steps(place: Place) -> SavedSteps:
         timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)
     except InputError:  # neither embedding, value matrix nor attention is trained
         timeline = None
-    plane = pages.word_plane(config, snapshots)
-    return SavedSteps(sorted(snapshots), partial(pages.run_moment, run, plane, timeline))
+    moment = partial(pages.run_moment, run, pages.word_plane(config, snapshots), timeline)
+    return SavedSteps(sorted(snapshots), moment)
 
 
 def some_steps(count: int) -> list[int]:
@@ -276,7 +279,7 @@ class MapView(View):
 
     points: pages.PointMap
     curves: dict[str, dict[str, str]]
-    chosen: dict[str, Any]
+    chosen: dict[str, object]
 
     def page(self) -> str:
         return pages.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
@@ -307,5 +310,6 @@ def map_view(place: Place, query: Mapping[str, str]) -> MapView:
 
 def map_of(points: pages.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> pages.Figure:
     title = measure.removeprefix("predicted_").replace("_", " ") + (", predicted" * measure.startswith("predicted_"))
-    axes = {key: asked.get(key, "") for key in ("across", "up")}
-    return pages.map_figure(points.rows, points.axes, measure, name, title, **axes)
+    return pages.map_figure(
+        points.rows, points.axes, measure, name, title, across=asked.get("across", ""), up=asked.get("up", "")
+    )

@@ -1,7 +1,7 @@
 """The rooms by name, the controls of the room of theory, what the start page offers, and settings to start with."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from topicscope import training
 from topicscope.world import PRIORS, Asked
@@ -170,7 +170,7 @@ FIRST_THINGS = [
 ]
 """What the start page offers: a title, what it is, and its address."""
 
-PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+PRESETS: dict[str, tuple[str, dict[str, object]]] = {
     "two stages": (
         "Value, then key and query: SGD in a small world, where theory predicts both (less than a minute).",
         {

@@ -84,13 +84,17 @@ class Question(Config):
     @property
     def world(self) -> dict[str, Any]:
         of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
-        common_share = self.common_share if self.common_words else 0
-        shape = {"zipf": self.zipf, "overlap": self.overlap, "common_words": self.common_words}
+        shape = {
+            "zipf": self.zipf,
+            "overlap": self.overlap,
+            "common_words": self.common_words,
+            "common_share": self.common_share if self.common_words else 0,
+        }
         return {
             "topic_model": {
                 "topics": self.topics,
                 "words_per_topic": self.words_per_topic,
-                **{name: value for name, value in (shape | {"common_share": common_share}).items() if value},
+                **{name: value for name, value in shape.items() if value},
             },
             "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior},
             "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
@@ -99,14 +103,13 @@ class Question(Config):
     @property
     def run(self) -> dict[str, object]:
         """The settings of a run of it: what 'train this' starts with."""
-        flow = {"name": "sgd", "lr": FLOW_RATE}
-        adam = {"eps": self.eps} if self.optimizer == "adam" else {}
+        rule = {"name": self.optimizer, "lr": self.lr} | ({"eps": self.eps} if self.optimizer == "adam" else {})
         width = {} if self.attention_dim is None else {"attention_dim": self.attention_dim}
         return {
             **self.world,
             "model": {"init_scale": self.init_scale, "prediction_bias": "none", **width},
             "objective": {"loss": self.loss},
-            "optimizer": flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam},
+            "optimizer": {"name": "sgd", "lr": FLOW_RATE} if self.optimizer == "flow" else rule,
             "steps": steps_to_learn_topics(self),
         }
 
@@ -154,7 +157,7 @@ def limits() -> dict[str, dict[str, Any]]:
     return found
 
 
-def in_words(bounds: Mapping[str, Any]) -> str:
+def in_words(bounds: Mapping[str, object]) -> str:
     kind = "a whole number" if bounds["type"] == "integer" else "a number"
     numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
     if "minimum" in numbers and "maximum" in numbers:

@@ -20,7 +20,6 @@ from topicscope.reading import read
 DEEPEST = 3  # levels of folders below one that was named
 MOST_FOLDERS = 5000
 OWN = ".explorer"  # in the workspace: configs of new runs, what their processes print, addresses of servers
-TO_NAME = "name folders that topicscope wrote, or that contain such folders"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,8 @@ class Workspace:
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         for folder in named:
-            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {TO_NAME}"))
+            advice = "name folders that topicscope wrote, or that contain such folders"
+            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}"))
         self.home = home.resolve()
         self.own = self.home / OWN
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
@@ -125,8 +125,9 @@ def place_of(folder: Path, root: Path) -> Place | None:
     elif damage(folder):
         state = "damaged"
     name = str(folder.relative_to(root)) if folder != root else folder.name
-    several = about.runs is not None
-    return Place(identity(folder), name, folder, about.kind, state, several, written=written(folder))
+    return Place(
+        identity(folder), name, folder, about.kind, state, several=about.runs is not None, written=written(folder)
+    )
 
 
 def damage(folder: Path) -> str:

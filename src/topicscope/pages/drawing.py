@@ -5,7 +5,7 @@ import io
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -232,9 +232,8 @@ def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
 def look(panel: Lines | Points, series: Series, pen: Pen) -> dict[str, Any]:
     if isinstance(panel, Points):
         return {"color": pen.colour, "marker": "o", "linestyle": "none"}
-    width = THIN_WIDTH if series.thin else LINE_WIDTH
-    marker = {"marker": "o", "markersize": 4} if series.markers else {}
-    return {"color": pen.colour, "linestyle": DASHES[pen.dash], "linewidth": width, **marker}
+    style = {"color": pen.colour, "linestyle": DASHES[pen.dash], "linewidth": THIN_WIDTH if series.thin else LINE_WIDTH}
+    return style | ({"marker": "o", "markersize": 4} if series.markers else {})
 
 
 def level_look(number: int) -> dict[str, Any]:
@@ -281,29 +280,28 @@ class Picture(Canvas):
     def as_bytes(self, kind: str, dpi: int = DPI) -> bytes:
         """A file's content, without its date: the same numbers give the same bytes."""
         stream = io.BytesIO()
-        note: Any = {"Software": None} if kind == "png" else {"Date": None}
         with mpl.rc_context(STYLE):
-            self.savefig(stream, format=kind, dpi=dpi, metadata=note)
+            self.savefig(stream, format=kind, dpi=dpi, metadata={"Software": None} if kind == "png" else {"Date": None})
         return stream.getvalue()
 
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write a figure as NAME.png and NAME.svg into a folder, each whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     picture = canvas(figure)
-    paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
-    for path in paths:
-        write(path, picture.as_bytes(path.suffix[1:]))
-    return paths
+    return write_files(folder, {f"{figure.name}.{kind}": picture.as_bytes(kind) for kind in ("png", "svg")})
 
 
 def write_csv(figure: Figure, folder: Path) -> list[Path]:
     """Write the numbers of a figure as NAME-1.csv, ...: one long table per panel."""
+    tables = enumerate(map(csv_of, figure.panels), start=1)
+    return write_files(folder, {f"{figure.name}-{number}.csv": table.encode() for number, table in tables})
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{figure.name}-{number + 1}.csv" for number in range(len(figure.panels))]
-    for path, panel in zip(paths, figure.panels, strict=True):
-        write(path, csv_of(panel).encode())
-    return paths
+    for name, content in contents.items():
+        write(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def csv_of(panel: Panel) -> str:

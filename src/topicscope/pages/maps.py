@@ -29,7 +29,6 @@ MOST_ROWS = 40  # points that a table shows one by one; of more it shows how man
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
     axes, measures = sweep.grid.axes, sweep.main_measures
-    main = measures[:1] if axes else []
     tables = []
     if len(sweep.rows) <= MOST_ROWS:
         columns = ["point", *axes, "state", *measures]
@@ -42,7 +41,10 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
         Section(
             "Points",
             command="" if about is None else about.command,
-            figures=[map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main],
+            figures=[
+                map_figure(sweep.rows, axes, name, "map", name.replace("_", " "))
+                for name in (measures[:1] if axes else [])
+            ],
             tables=tables,
             config={"kind": sweep.grid.kind, "axes": axes},
         )

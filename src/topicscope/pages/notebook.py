@@ -17,7 +17,7 @@ from topicscope.ground import InputError, Result
 from topicscope.pages.page import bundled, curves_of_rows, environment, judged_of, map_parts, source, with_anchors
 from topicscope.pages.panels import Section
 
-Answer = Callable[[str, Mapping[str, Any]], Any]
+Answer = Callable[[str, Mapping[str, Any]], object]
 """From the name of a question and its details: what the view gets, as JSON has it."""
 
 
@@ -79,7 +79,7 @@ def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
 
     points = point_map(result)  # type: ignore[arg-type]
 
-    def curves(_: str, details: Mapping[str, Any]) -> Any:
+    def curves(_: str, details: Mapping[str, Any]) -> object:
         return curves_of_rows(points, result.curves_of, details["rows"])  # type: ignore[attr-defined]
 
     html = template.render(paragraphs=result.intro(), **map_parts(points, None))

@@ -252,7 +252,7 @@ class Section:
     figures: list[Figure] = field(default_factory=list)
     tables: list[TableData] = field(default_factory=list)
     verdict: Judgement | None = None  # the judgement on a claim, or None
-    config: dict[str, Any] = field(default_factory=dict)  # the settings, as the page lists them
+    config: Mapping[str, object] = field(default_factory=dict)  # the settings, as the page lists them
     texts: list[MarkedText] = field(default_factory=list)  # documents with coloured words
 
 
@@ -359,10 +359,11 @@ def placed_marks(heat: Heat) -> list[PlacedMark]:
         sides: dict[Shape, bool] = {"left": x < xs[0], "right": x > xs[-1], "down": y < ys[0], "up": y > ys[-1]}
         side = next((name for name, is_out in sides.items() if is_out), None)
         inside = (min(max(x, xs[0]), xs[-1]), min(max(y, ys[0]), ys[-1]))
-        text = label if side is None else f"{label} (off the edge)"
         beside: Literal["left", "right"] = "left" if inside[0] > middle else "right"
-        place = "below" if shape == "ring" and side is None else beside
-        placed.append(PlacedMark(*inside, text, side or shape, place))
+        if side is not None:
+            placed.append(PlacedMark(*inside, f"{label} (off the edge)", side, beside))
+        else:
+            placed.append(PlacedMark(*inside, label, shape, "below" if shape == "ring" else beside))
     return placed
 
 

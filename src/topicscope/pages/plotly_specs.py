@@ -249,8 +249,13 @@ def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
         pen = pens_of[pen_key(series)]
         common: Spec = {"type": "scatter", "x": json_numbers(series.x), "legendgroup": pen_key(series)}
         if series.low is not None and series.high is not None:
-            line = {"width": 0, "color": pen.colour}
-            edge: Spec = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
+            edge: Spec = {
+                **common,
+                "mode": "lines",
+                "line": {"width": 0, "color": pen.colour},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
             filled = {"fill": "tonexty", "fillcolor": see_through(pen.colour)}
             data += [edge | {"y": rounded(series.low)}, edge | {"y": rounded(series.high)} | filled]
         curve = {

@@ -58,8 +58,7 @@ PAPER = {
 
 def measure_name(measure: str, what: str = "") -> str:
     """Of attention it says of which heads. `what`: of the measure, such as ' ratio'."""
-    plain = f"{measure}{what}".replace("_", " ")
-    return f"attention{what}, {HEADS[measure]}" if measure in HEADS else plain
+    return f"attention{what}, {HEADS[measure]}" if measure in HEADS else f"{measure}{what}".replace("_", " ")
 
 
 def family(model: str, kind: str) -> str:

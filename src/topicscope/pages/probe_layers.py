@@ -129,8 +129,7 @@ def layer_panel(title: str, series: list[Series], y_label: str, levels: Sequence
 
 def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
     effects = [(row.variant, float(row.layer), row.effects[treatment]) for row in rows]
-    series = against_chance(effects, WEIGHTS, SHUFFLED)
-    return layer_panel(TITLES[treatment], series, "same minus different topic")
+    return layer_panel(TITLES[treatment], against_chance(effects, WEIGHTS, SHUFFLED), "same minus different topic")
 
 
 def mixture_panel(rows: Sequence[StateRow]) -> Lines:

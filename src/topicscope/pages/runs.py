@@ -109,9 +109,14 @@ def norm_panel(run: Run) -> Lines:
     parts, predicted = trained_parts(run), prediction_or_none(run.config)
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
     if predicted is not None:
-        x = predicted.steps.tolist()
         series += [
-            Series(f"{name}, predicted", x, predicted.norms[part].tolist(), group=PREDICTED, thin=True)
+            Series(
+                f"{name}, predicted",
+                predicted.steps.tolist(),
+                predicted.norms[part].tolist(),
+                group=PREDICTED,
+                thin=True,
+            )
             for part, name in parts.items()
             if part in predicted.norms
         ]
@@ -219,8 +224,9 @@ def when(run: Run) -> str:
 
 
 def trained_parts(run: Run) -> dict[str, str]:
-    symbols = run.config.model.SYMBOLS.items()
-    return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
+    return {
+        part: f"{symbol} ({part})" for part, symbol in run.config.model.SYMBOLS.items() if f"norm_{part}" in run.metrics
+    }
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:

@@ -14,7 +14,6 @@ from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, 
 
 LARGEST = 401  # words of the largest matrix that is drawn
 CORNER = 10  # topics, and words of each, that stand for a larger matrix whose entries are only four numbers
-CONTOURS = 12
 
 
 def theorem_sections(theorem: Theorem) -> list[Section]:
@@ -191,7 +190,7 @@ def landscape_figure(
             log=True,
             marks=[on_the_map(grid, *marked[panel])],
             references=[(1.0, 1.0, "uniform")],
-            contours=CONTOURS,
+            contours=12,
             z_label="squared loss",
         )
         for panel, grid in grids.items()

@@ -225,12 +225,15 @@ def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
 
 
 def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
-    rows = []
-    for run in runs:
-        row = min(step, len(run.metrics["step"]) - 1)
-        for layer in layer_names(run.metrics):
-            norms = [f"{run.metrics[f'norm_{part}_{layer}'][row]:.4g}" for part in ("key", "query", "value")]
-            rows.append([str(run.config.seed), layer_title(layer), *norms])
+    rows = [
+        [
+            str(run.config.seed),
+            layer_title(layer),
+            *(f"{run.metrics[f'norm_{part}_{layer}'][: step + 1][-1]:.4g}" for part in ("key", "query", "value")),
+        ]
+        for run in runs
+        for layer in layer_names(run.metrics)
+    ]
     table = TableData(f"Frobenius norms at step {step:,}", ["seed", "layer", "W_K", "W_Q", "W_V"], rows)
     figures = [figure_until(figure, step) for figure in (dynamics_figure(runs), loss_figure(runs))]
     return [Section(f"Step {step:,}", figures=figures, tables=[table])]

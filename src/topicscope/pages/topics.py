@@ -72,8 +72,8 @@ def fit_figure(topics: Topics) -> Figure:
         )
     if few:
         names = [f"{k}: {' '.join(topics.top_words(k, 3))}" for k in range(len(topics))]
-        coherence = curve_of("c_npmi", enumerate(topics.fit.coherence))
-        panels.append(Points("coherence by topic", names, [coherence], "c_npmi", levels=[(0.0, "by chance")]))
+        curves = [curve_of("c_npmi", enumerate(topics.fit.coherence))]
+        panels.append(Points("coherence by topic", names, curves, "c_npmi", levels=[(0.0, "by chance")]))
     alt = "Log-likelihood against sweeps" + (", and coherence of every topic." if few else ".")
     return Figure("topics", "Fitted topics", alt, panels, columns=1)
 
