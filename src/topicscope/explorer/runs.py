@@ -235,4 +235,4 @@ class PaperRoom:
 def together(place: Place) -> tuple[bool, str]:
     """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
     why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
-    return place.together or place.several, why
+    return place.several or place.whole is not None, why

@@ -31,8 +31,9 @@ class Place:
     path: Path
     kind: str
     state: str
+    root: Path  # the folder that was named
     several: bool = False  # runs that are trained together; each is a place of its own
-    together: bool = False  # one of these: what holds it is the folder above
+    whole: Path | None = None  # of one of these: the folder that holds it
     written: float = 0.0  # when about.json was written last: what was read of an older one is read again
 
     def as_dict(self) -> dict[str, object]:
@@ -54,21 +55,21 @@ class Workspace:
         self.home = home.resolve()
         self.own = self.home / OWN
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
-        self._known: dict[str, tuple[Path, Path, Path | None]] = {}  # by id: root, folder, and that of the whole
+        self._known: dict[str, Place] = {}
 
     def places(self) -> list[Place]:
-        found = {place.id: (root, place, whole) for root in self.roots for place, whole in self._below(root)}
-        self._known = {name: (root, place.path, whole) for name, (root, place, whole) in found.items()}
-        return sorted((place for _, place, _ in found.values()), key=lambda place: (-place.written, place.name))
+        found = {place.id: place for root in self.roots for place in self._below(root)}
+        self._known = found
+        return sorted(found.values(), key=lambda place: (-place.written, place.name))
 
-    def _below(self, root: Path) -> Iterator[tuple[Place, Path | None]]:
+    def _below(self, root: Path) -> Iterator[Place]:
         waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
         seen = 0
         while waiting and seen < MOST_FOLDERS:
             folder, depth, together = waiting.pop()
             seen += 1
             if (place := place_of(folder, root)) is not None:
-                yield (place, None) if together is None else (member(place, together), together.path)
+                yield place if together is None else member(place, together)
                 if not place.several:
                     continue  # the folders inside are its own
             try:
@@ -88,14 +89,14 @@ class Workspace:
 
     def _again(self, identity: str) -> Place | None:
         """A folder that was listed before; None if it has gone, or a link has taken its place."""
-        if identity not in (known := self._known):
+        known = self._known.get(identity)
+        if known is None or known.path.resolve() != known.path:
             return None
-        root, folder, whole = known[identity]
-        place = place_of(folder, root) if folder.resolve() == folder else None
-        if place is None or whole is None:
+        place = place_of(known.path, known.root)
+        if place is None or known.whole is None:
             return place
-        above = place_of(whole, root)
-        return None if above is None else member(place, above)
+        whole = place_of(known.whole, known.root)
+        return None if whole is None else member(place, whole)
 
 
 def identity(path: Path) -> str:
@@ -126,7 +127,7 @@ def place_of(folder: Path, root: Path) -> Place | None:
         state = "damaged"
     name = str(folder.relative_to(root)) if folder != root else folder.name
     return Place(
-        identity(folder), name, folder, about.kind, state, several=about.runs is not None, written=written(folder)
+        identity(folder), name, folder, about.kind, state, root, about.runs is not None, written=written(folder)
     )
 
 
@@ -151,7 +152,7 @@ def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
 
 def member(place: Place, whole: Place) -> Place:
     """One of several runs. While they are trained, its state is that of the whole."""
-    return replace(place, together=True, state=whole.state if place.state == "interrupted" else place.state)
+    return replace(place, whole=whole.path, state=whole.state if place.state == "interrupted" else place.state)
 
 
 def written(path: Path) -> float:
