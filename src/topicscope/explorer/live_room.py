@@ -37,7 +37,8 @@ class LiveFloors:
     """`found` stays empty until the floors are known, and for good if there are none."""
 
     def __init__(self, config: training.RunConfig) -> None:
-        self.config, self.found = config, dict[str, dict[str, float]]()
+        self.config = config
+        self.found: Mapping[str, Mapping[str, float]] = {}
         if config.floors and config.data.dev_file is None and training.cost_of([config]).memory < MOST_MEMORY:
             threading.Thread(target=self.work, daemon=True).start()
 

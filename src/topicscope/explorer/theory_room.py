@@ -210,7 +210,8 @@ def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tup
     Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
     """
     bounds = {} if stage.theorem is None else stage.theorem.bounds
-    v, (low, high) = stage.setting.v, (float(grid.beta[end]) for end in (0, -1))
+    v = stage.setting.v
+    low, high = float(grid.beta[0]), float(grid.beta[-1])
     aside = EDGE * low
     places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in bounds.get("gamma", ()) if v > 1]
     if "gamma" not in bounds:

@@ -312,7 +312,8 @@ def csv_of(panel: Panel) -> str:
 
 def csv_rows(panel: Panel) -> list[list[object]]:
     if isinstance(panel, Lines | Points):
-        names, blank = panel.categories if isinstance(panel, Points) else None, itertools.repeat("")
+        names = panel.categories if isinstance(panel, Points) else None
+        blank = itertools.repeat("")
         return [
             ["series", "x", "y", "low", "high"],
             *(
@@ -343,7 +344,8 @@ def canvas(figure: Figure) -> Picture:
     scale = ALONE if columns == 1 else 1
     pens_of = pens(figure)
     legends = [legend(panel, pens_of) for panel in figure.panels]
-    common, across = common_legend(figure, legends), 1
+    common = common_legend(figure, legends)
+    across = 1
     if common:
         across = min(len(common), columns * (2 if isinstance(figure.panels[0], Map) else legend_columns(common)))
         legends = [[] for _ in legends]

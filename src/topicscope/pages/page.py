@@ -234,7 +234,8 @@ def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str,
     kinds = {tuple(groups(panel)) for panel in plain}
     if figure.columns < NARROW or len(plain) < max(2, len(figure.panels)) or len(kinds) > 1:
         return []
-    names, dashes = kinds.pop(), ("", "6 4", "2 4", "9 4 2 4")
+    (names,) = kinds
+    dashes = ("", "6 4", "2 4", "9 4 2 4")
     return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names] if len(names) > 1 else []
 
 
@@ -322,7 +323,8 @@ def curves_of_rows(points: PointMap, curves_of: Callable[[int], Curves], rows: S
 def packed(curves: Iterable[tuple[int, Curves]], points: PointMap) -> PackedCurves:
     """Curves for a page: float32 in base64, a tenth of what the digits would take."""
     texts: PackedCurves = {}
-    starts, size = tuple(points.curve_panels.values()), 0
+    starts = tuple(points.curve_panels.values())
+    size = 0
     for number, of_point in curves:
         if size > MOST_CURVES:
             break

@@ -375,15 +375,13 @@ HEIGHT, LETTERS = 520, 60
 def circles_spec(circles: Circles) -> Spec:
     """`details` has what the page shows of a chosen circle: its name, the text, and things with a number each."""
     order, across = largest_first(circles), diameters(circles)
-    colours: Spec = (
-        {"color": [circles.colours[i] for i in order]}
-        if circles.colours is not None
-        else {
-            "color": rounded([circles.values[i] for i in order]),
-            "colorscale": "Cividis",
-            "colorbar": {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}},
-        }
-    )
+    colours: Spec = {
+        "color": rounded([circles.values[i] for i in order]),
+        "colorscale": "Cividis",
+        "colorbar": {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}},
+    }
+    if circles.colours is not None:
+        colours = {"color": [circles.colours[i] for i in order]}
     trace: Spec = {
         "type": "scatter",
         "mode": "markers+text",

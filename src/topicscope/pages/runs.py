@@ -106,7 +106,8 @@ def floor_name(run: Run, name: str, floor: Mapping[str, object]) -> str:
 
 def norm_panel(run: Run) -> Lines:
     staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
-    parts, predicted = trained_parts(run), prediction_or_none(run.config)
+    parts = trained_parts(run)
+    predicted = prediction_or_none(run.config)
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
     if predicted is not None:
         series += [
@@ -283,7 +284,8 @@ def relation_figures(run: Run) -> list[Figure]:
 
 
 def relation_tables(run: Run) -> list[TableData]:
-    names, means = matrix_names(run), {}
+    names = matrix_names(run)
+    means = {}
     for matrix, one in run.results.get("relations", {}).items():
         shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
         means[names[matrix]] = shared | {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
@@ -308,7 +310,8 @@ def named_words(run: Run) -> tuple[Int[np.ndarray, " n"], list[str]] | None:
     model = run.config.topic_model
     if model.word_names is None:
         return None
-    each, picked = max(1, MOST_NAMED // model.topics), [0]
+    each = max(1, MOST_NAMED // model.topics)
+    picked = [0]
     for topic in range(model.topics):
         words = np.flatnonzero(model.main_topic[1:] - 1 == topic)
         picked += (1 + words[np.argsort(-model.word_topics[words, topic], kind="stable")][:each]).tolist()

@@ -64,7 +64,8 @@ def cell(value: float | None, how: str) -> str:
 def fit_figure(topics: Topics) -> Figure:
     """The log-likelihood against sweeps, where the fit recorded it; and the coherence of topics that are not many."""
     panels: list[Panel] = []
-    trace, few = topics.fit.log_likelihood, len(topics) <= MOST_NAMED
+    trace = topics.fit.log_likelihood
+    few = len(topics) <= MOST_NAMED
     if len(trace) >= 2:
         sweeps = [float(min(10 * (i + 1), topics.fit.iterations)) for i in range(len(trace))]
         panels.append(
