@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -200,4 +201,6 @@ def test_runs_that_were_trained_together_are_there_one_by_one(tmp_path: Path) ->
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
     alone = {place.name: place for place in Workspace(tmp_path / "runs").places() if not place.several}
     assert sorted(alone) == ["two/run-000", "two/run-001"]
-    assert saved_steps(alone["two/run-001"]).result.config.seed == 1
+    moment = saved_steps(alone["two/run-001"]).moment
+    assert isinstance(moment, partial)
+    assert moment.args[0].config.seed == 1

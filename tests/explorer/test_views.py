@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 
-from topicscope.explorer.views import View
+from topicscope.explorer.workspace import View
 from topicscope.pages import Figure, Lines, Section, Series
 
 

@@ -107,7 +107,7 @@ def test_runs_that_are_trained_together_are_as_the_whole_is(tmp_path: Path) -> N
     assert states() == {"two": "interrupted", "two/run-000": "done", "two/run-001": "interrupted"}
     runs = Runs(space)
     found = space.find(identity(tmp_path / "runs" / "two" / "run-001"))
-    assert (found.state, found.together) == ("interrupted", True)
+    assert (found.state, found.whole) == ("interrupted", found.path.parent)
     with pytest.raises(InputError, match="one of several runs"):
         runs.resume(found)
 

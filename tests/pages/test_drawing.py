@@ -12,6 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
@@ -28,7 +29,7 @@ from topicscope.pages.drawing import (
     legend_columns,
     wrapped,
 )
-from topicscope.pages.layout import GREY, MARK_COLOUR, PALETTE
+from topicscope.pages.panels import GREY, MARK_COLOUR, PALETTE
 
 SAMPLES = {figure.name: figure for figure in samples.figures()}
 
@@ -593,4 +594,4 @@ def test_a_legend_stands_under_the_axes_and_their_labels() -> None:
     ],
 )
 def test_names_stand_in_two_columns_where_they_fit(names: list[str], count: int) -> None:
-    assert legend_columns([(name, None) for name in names]) == count
+    assert legend_columns([(name, Artist()) for name in names]) == count

@@ -98,7 +98,7 @@ def test_a_map_gets_the_curves_that_it_asks_for() -> None:
     view = NotebookView("sweep", "", lambda _, details: curves_of_rows(POINTS, curves_of, details["rows"]))
     view.send = answers.append
     view._handle_custom_msg({"id": "x-1", "question": "curves", "details": {"rows": [2, 0, 3, -1]}}, [])
-    assert answers == [{"id": "x-1", "answer": packed([curves_of(2), curves_of(0)], ("loss",), [2, 0])}]
+    assert answers == [{"id": "x-1", "answer": packed([(2, curves_of(2)), (0, curves_of(0))], POINTS)}]
     assert curves_of_rows(POINTS, curves_of, [0] * MOST_ANSWERED + [1]).keys() == {"0"}
 
 

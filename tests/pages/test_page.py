@@ -32,7 +32,6 @@ from topicscope.pages import (
     write_report,
     write_sweep_page,
 )
-from topicscope.pages.layout import PALETTE, pens
 from topicscope.pages.page import (
     CURVE_POINTS,
     EXPORT,
@@ -49,6 +48,7 @@ from topicscope.pages.page import (
     thumbnail,
     write_page,
 )
+from topicscope.pages.panels import PALETTE, pens
 
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())

@@ -16,11 +16,12 @@ from tests.pages import samples
 from topicscope.ground import InputError, Result
 from topicscope.pages import Figure, Heat, Judgement, Lines, Map, Points, Section, Series, sections
 from topicscope.pages.builders import BUILDERS
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     DASH_COUNT,
     PALETTE,
     Pen,
     PlacedMark,
+    banded,
     dodge,
     groups,
     pens,
@@ -29,7 +30,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import banded
 from topicscope.theory import Setting, theorem1
 
 
@@ -228,6 +228,6 @@ def test_sections_are_those_of_the_kind() -> None:
 
 @pytest.mark.parametrize("kind", BUILDERS)
 def test_every_kind_has_a_builder_that_takes_one_result(kind: str) -> None:
-    module, function = BUILDERS[kind].split(".")
-    builder = getattr(importlib.import_module(f"topicscope.pages.{module}"), function)
+    module, _, function = BUILDERS[kind].rpartition(".")
+    builder = getattr(importlib.import_module(module, "topicscope.pages"), function)
     assert len(inspect.signature(builder).parameters) == 1

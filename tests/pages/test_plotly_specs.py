@@ -15,7 +15,7 @@ from tests.pages import samples
 from tests.pages.samples import EVIL
 from topicscope.pages import Circles, Figure, Heat, Lines, Map, Points, Series, plotly_specs as plotly
 from topicscope.pages.drawing import canvas, csv_rows
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     GREY,
     LARGEST_CIRCLE,
     MARK_COLOUR,

@@ -28,7 +28,7 @@ from topicscope.pages import (
     map_html,
     run_figure,
 )
-from topicscope.pages.layout import pens, topic_ticks
+from topicscope.pages.panels import pens, topic_ticks
 from topicscope.pages.runs import (
     HOW_TO_READ,
     attention_figures,
@@ -237,7 +237,7 @@ def test_gaps_and_extremes_do_not_set_the_scale(runs: list[Run]) -> None:
     matrix[0, 0], matrix[0, 1] = np.inf, np.nan
     (heat,) = word_heat("W", matrix, runs[0], "x", "y")
     assert (heat.low, heat.high) == tuple(np.quantile(matrix[np.isfinite(matrix)], [0.002, 0.998]))
-    assert (heat.x_label, heat.y_label) == ("x", "y")
+    assert (heat.x_label, heat.y_label) == ("topic of the x", "topic of the y")
 
 
 def test_long_curves_are_thinned(runs: list[Run]) -> None:
@@ -273,9 +273,7 @@ def test_words_with_several_topics_are_ordered_by_their_main_topic(runs: list[Ru
     matrix = [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]
     config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
     words = np.arange(5.0)
-    (heat,) = word_heat(
-        "W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "topic of the x", "y"
-    )
+    (heat,) = word_heat("W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "x", "y")
     assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
     assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
     assert (heat.topics, heat.x_label) == (None, "x, by main topic")

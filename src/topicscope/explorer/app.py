@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import anyio.to_thread
 from plotly.offline import get_plotlyjs
@@ -18,22 +18,21 @@ from starlette.staticfiles import StaticFiles
 from topicscope import pages, training
 from topicscope.explorer import results_rooms, theory_room
 from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.rooms import CONTROLS, FILLED_BY, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS, first_things
+from topicscope.explorer.rooms import CONTROLS, FILLED_BY, FIRST_THINGS, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS
 from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
-from topicscope.explorer.views import FORMS, MEDIA, View, read_again
-from topicscope.explorer.workspace import Place, Workspace, identity
+from topicscope.explorer.workspace import FORMS, MEDIA, Place, View, Workspace, identity
 from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse, shown
 
 OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
-Answer = Callable[[str, Mapping[str, str]], Any]
+Answer = Callable[[str, Mapping[str, str]], object]
 """What a command of `topicscope theory` prints with --json: its name, its options."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def answering(work: Callable[[Request], Any]) -> Handler:
+def answering(work: Callable[[Request], object]) -> Handler:
     """A handler whose work is done in a thread, beside which the server goes on answering. Text is HTML, data JSON."""
 
     async def handler(request: Request) -> Response:
@@ -45,7 +44,7 @@ def answering(work: Callable[[Request], Any]) -> Handler:
     return handler
 
 
-def acting(work: Callable[[dict[str, Any]], Any]) -> Handler:
+def acting(work: Callable[[Mapping[str, object]], object]) -> Handler:
     """A handler of what a page sends. Only JSON is taken, which a form of another site cannot send."""
 
     async def handler(request: Request) -> Response:
@@ -62,11 +61,12 @@ def plain_query(request: Request) -> dict[str, str]:
 
 
 def whole_number(text: str | None) -> int | None:
-    """A number in a query; None if there is none."""
-    if text is None or text == "":
-        return None
-    refuse((not text.isdecimal() or len(text) > 12, "expected a whole number"))
-    return int(text)
+    refuse((text and (not text.isdecimal() or len(text) > 12), "expected a whole number"))
+    return int(text) if text else None
+
+
+def attached(name: str) -> dict[str, str]:
+    return {"content-disposition": f'attachment; filename="{name}"'}
 
 
 class Explorer:
@@ -83,7 +83,7 @@ class Explorer:
         self.live.ending = True
 
     def routes(self) -> list[Route | Mount]:
-        answers: dict[str, Callable[[Request], Any]] = {
+        answers: dict[str, Callable[[Request], object]] = {
             "/": partial(self.page, "start"),
             **{f"/{room}": partial(self.page, room) for room in ROOMS},
             "/plotly.js": lambda _: Response(
@@ -108,7 +108,7 @@ class Explorer:
             "/api/time/{id}/step/{step:int}": lambda request: results_rooms.time_view(
                 self.place(request), request.path_params["step"]
             ).fragment(),
-            "/api/paper": self.claims,
+            "/api/paper": lambda request: self.paper.claims(self.place_or_none(request.query_params.get("id", ""))),
             "/api/paper/run/{id}": lambda request: self.paper.state(request.path_params["id"]),
         }
         return [
@@ -124,6 +124,9 @@ class Explorer:
     def place(self, request: Request) -> Place:
         return self.workspace.find(request.path_params["id"])
 
+    def place_or_none(self, identity: str) -> Place | None:
+        return self.workspace.find(identity) if identity else None
+
     def page(self, room: str, _: Request) -> str:
         """The page of a room; what it shows comes with the requests of its script."""
         return self.templates.get_template("room.html.jinja").render(
@@ -132,7 +135,7 @@ class Explorer:
             controls=CONTROLS,
             parts=theory_room.PARTS,
             limits=theory_room.limits(),
-            things=first_things(),
+            things=FIRST_THINGS,
             style_marks=style_marks(),
             settings=RUN_SETTINGS,
             defaults=flat(training.RunConfig().as_dict()),
@@ -142,25 +145,20 @@ class Explorer:
             command=FILLED_BY.get(room, "").format(folder=shown(shlex.quote(str(self.workspace.home / "NAME")))),
         )
 
-    def folders(self, _: Request) -> list[dict[str, Any]]:
+    def folders(self, _: Request) -> list[dict[str, object]]:
         return [place.as_dict() | {"state": self.runs.state_of(place)} for place in self.workspace.places()]
 
     def map_fragment(self, request: Request) -> str:
-        sweep = self.sweep(request)
+        sweep = results_rooms.sweep_of(self.place(request))
         return pages.map_html(pages.point_map(sweep), results_rooms.chosen(sweep, plain_query(request)))
 
     def map_curves(self, request: Request) -> dict[str, dict[str, str]]:
-        asked = map(whole_number, plain_query(request).get("rows", "").split(","))
+        asked = map(whole_number, request.query_params.get("rows", "").split(","))
         rows = [number for number in asked if number is not None]
-        sweep = self.sweep(request)
+        sweep = results_rooms.sweep_of(self.place(request))
         return pages.curves_of_rows(pages.point_map(sweep), sweep.curves_of, rows)
 
-    def sweep(self, request: Request) -> Any:
-        place = self.place(request)
-        refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
-        return read_again(place)
-
-    def start_run(self, body: dict[str, Any]) -> dict[str, str]:
+    def start_run(self, body: Mapping[str, object]) -> dict[str, str]:
         settings, name, more = body.get("settings"), body.get("name", ""), body.get("more", "")
         if not isinstance(settings, dict) or not isinstance(name, str) or not isinstance(more, str):
             raise InputError("expected settings and a name")
@@ -170,71 +168,61 @@ class Explorer:
         return {"id": identity(folder), "name": folder.name}
 
     def change_run(self, request: Request) -> dict[str, str]:
-        place = self.place(request)
+        place, action = self.place(request), request.path_params["action"]
         actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
-        action = actions.get(request.path_params["action"])
-        if action is None:
-            raise InputError(f"expected one of: {', '.join(actions)}")
-        action(place)
+        refuse((action not in actions, f"expected one of: {', '.join(actions)}"))
+        actions[action](place)
         return {"id": place.id}
 
     async def live_events(self, request: Request) -> Response:
         runs = list(dict.fromkeys(request.query_params.getlist("id")))
         return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
-    def model(self, request: Request) -> dict[str, Any]:
+    def model(self, request: Request) -> dict[str, object]:
         """A folder's sections; of a probe also its models, and of one of them alone."""
-        query, place = plain_query(request), self.place(request)
+        query, place = request.query_params, self.place(request)
         view = results_rooms.models_view(place, whole_number(query.get("model")))
         html = view.fragment("beside-" if "beside" in query else "")
         return {"html": html, "intro": view.intro, "models": results_rooms.model_names(place)}
 
-    def word(self, request: Request) -> dict[str, Any]:
-        query = plain_query(request)
-        word, model = query.get("word", ""), whole_number(query.get("model"))
+    def word(self, request: Request) -> dict[str, object]:
+        word, model = request.query_params.get("word", ""), whole_number(request.query_params.get("model"))
         refuse((not word.strip(), "type a word to search for"))
         return results_rooms.topics_of_word(self.place(request), word, model)
 
-    def steps(self, request: Request) -> dict[str, Any]:
+    def steps(self, request: Request) -> dict[str, object]:
         saved = results_rooms.saved_steps(self.place(request))
         return {"steps": saved.steps, "note": saved.note}
 
-    def claims(self, request: Request) -> dict[str, Any]:
-        folder = plain_query(request).get("id", "")
-        return self.paper.claims(self.workspace.find(folder) if folder else None)
-
-    def run_claim(self, body: dict[str, Any]) -> dict[str, str]:
+    def run_claim(self, body: Mapping[str, object]) -> dict[str, str]:
         name, folder = body.get("name"), body.get("id", "")
         if not isinstance(name, str) or not isinstance(folder, str):
             raise InputError("expected the name of a claim, and a folder or none")
-        return self.paper.run(name, self.workspace.find(folder) if folder else None)
+        return self.paper.run(name, self.place_or_none(folder))
 
     def kept_page(self, request: Request) -> Response:
         kind = request.path_params["kind"]
-        headers = {"content-disposition": f'attachment; filename="topicscope-{kind}.html"'}
-        return HTMLResponse(self.view(kind, plain_query(request)).page(), headers=headers)
+        view = self.view(kind, plain_query(request))
+        return HTMLResponse(view.page(), headers=attached(f"topicscope-{kind}.html"))
 
     def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
         refuse((form not in FORMS, f"figures are kept as {', '.join(FORMS)}"))
         name, content = self.view(kind, plain_query(request)).file(figure, form)
-        headers = {"content-disposition": f'attachment; filename="{name}"'}
-        return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=headers)
+        return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=attached(name))
 
     def view(self, kind: str, query: Mapping[str, str]) -> View:
-        if kind == "theory":
-            return theory_room.whole_view(theory_room.question(query))
-        if kind == "maps":
-            return results_rooms.map_view(self.workspace, query)
-        views: dict[str, Callable[[Place], View]] = {
-            "models": lambda place: results_rooms.models_view(place, whole_number(query.get("model"))),
-            "time": lambda place: results_rooms.time_view(place, whole_number(query.get("step"))),
-            "paper": paper_view,
-            "live": lambda place: self.live.kept(place, whole_number(query.get("step"))),
+        step, folder = query.get("step"), query.get("id", "")
+        views: dict[str, Callable[[], View]] = {
+            "theory": lambda: theory_room.whole_view(theory_room.question(query)),
+            "maps": lambda: results_rooms.map_view(self.workspace.find(folder), query),
+            "models": lambda: results_rooms.models_view(self.workspace.find(folder), whole_number(query.get("model"))),
+            "time": lambda: results_rooms.time_view(self.workspace.find(folder), whole_number(step)),
+            "paper": lambda: paper_view(self.workspace.find(folder)),
+            "live": lambda: self.live.kept(self.workspace.find(folder), whole_number(step)),
         }
-        if kind not in views:
-            raise InputError(f"no such view; expected theory, maps, {', '.join(views)}")
-        return views[kind](self.workspace.find(query.get("id", "")))
+        refuse((kind not in views, f"no such view; expected {', '.join(views)}"))
+        return views[kind]()
 
 
 def theory_part(request: Request) -> str:
@@ -244,12 +232,11 @@ def theory_part(request: Request) -> str:
     return theory_room.part_view(part, theory_room.question(plain_query(request))).fragment()
 
 
-def presets(request: Request) -> dict[str, dict[str, Any]]:
-    given = {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in PRESETS.items()}
+def presets(request: Request) -> dict[str, dict[str, object]]:
+    given: dict[str, tuple[str, dict[str, object]]] = dict(PRESETS)
     if asked := plain_query(request):
-        settings = flat(theory_room.question(asked).run)
-        given["from theory"] = {"what": "The setting of the theory page.", "settings": settings}
-    return given
+        given["from theory"] = ("The setting of the theory page.", theory_room.question(asked).run)
+    return {name: {"what": what, "settings": flat(settings)} for name, (what, settings) in given.items()}
 
 
 @cache
@@ -262,17 +249,20 @@ async def refused(request: Request, error: Exception) -> Response:
     """Bad input: one line, as a command would say it. A page gets it with status 200 and a header that says so, since
     browsers write every 400 to the console: a damaged folder is ordinary use.
     """
-    if request.headers.get(ASKER) == "page":
-        return JSONResponse({"error": str(error)}, headers={ASKER: "refused"})
-    return JSONResponse({"error": str(error)}, 400)
+    of_page = request.headers.get(ASKER) == "page"
+    return JSONResponse({"error": str(error)}, 200 if of_page else 400, {ASKER: "refused"} if of_page else {})
 
 
 async def barred(_: Request, error: Exception) -> Response:
     """What the system does not let be read or written: a disk that is full, a folder that has just gone."""
-    assert isinstance(error, OSError)
-    where = f" ({error.filename})" if error.filename else ""
-    advice = "; make room, then try again" if error.errno in files.FULL else ""
-    return JSONResponse({"error": f"{one_line(error)}{where}{advice}"}, 500)
+    system = cast("OSError", error)
+    where = f" ({system.filename})" if system.filename else ""
+    advice = "; make room, then try again" if system.errno in files.FULL else ""
+    return JSONResponse({"error": f"{one_line(system)}{where}{advice}"}, 500)
+
+
+async def missing(_: Request, _error: Exception) -> Response:
+    return PlainTextResponse("Not here.", 404)
 
 
 async def failed(_: Request, error: Exception) -> Response:
@@ -280,6 +270,5 @@ async def failed(_: Request, error: Exception) -> Response:
 
 
 def application(explorer: Explorer) -> Starlette:
-    missing: Any = lambda *_: PlainTextResponse("Not here.", 404)  # noqa: E731
-    handlers: Any = {InputError: refused, OSError: barred, Exception: failed, 404: missing}
+    handlers = {InputError: refused, OSError: barred, Exception: failed, 404: missing}
     return Starlette(routes=explorer.routes(), exception_handlers=handlers)

@@ -6,6 +6,7 @@ runs: a browser opens six connections to a server at most, and a stream holds on
 """
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -17,8 +18,7 @@ import anyio.to_thread
 
 from topicscope import pages, training
 from topicscope.explorer.runs import Runs
-from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place, damage
+from topicscope.explorer.workspace import Place, View, damage
 from topicscope.ground import InputError, folders, shown
 
 PACE = 0.5  # seconds from one look at the runs to the next
@@ -43,11 +43,8 @@ class LiveFloors:
             threading.Thread(target=self.work, daemon=True).start()
 
     def work(self) -> None:
-        with ONE_AT_A_TIME:
-            try:
-                self.found = training.RunData(self.config).task.floors()
-            except (InputError, OSError, MemoryError):
-                return  # the run will say why
+        with ONE_AT_A_TIME, contextlib.suppress(InputError, OSError, MemoryError):  # the run will say why
+            self.found = training.RunData(self.config).task.floors()
 
 
 @dataclass
@@ -56,10 +53,8 @@ class Watch:
 
     run: training.WatchedRun
     config_written: int
-    curves: str = ""
-    matrices: str = ""
+    drawn: dict[str, str] = field(default_factory=dict)  # the sentence of the moment, HTML of curves and matrices
     matrices_step: int | None = -1
-    sentence: str = ""
     floors: LiveFloors | None = None
     made_of: tuple[int, str, bool] | None = None
     seen: float = field(default_factory=time.monotonic)
@@ -74,22 +69,15 @@ class Watch:
             if made_of != self.made_of:
                 self.make_anew()
                 self.made_of = made_of
-            return {
-                "step": self.run.steps,
-                "total": self.run.config.total_steps,
-                "sentence": self.sentence,
-                "snapshots": self.run.snapshot_steps(),
-                "curves": self.curves,
-                "matrices": self.matrices,
-            }
+            total, snapshots = self.run.config.total_steps, self.run.snapshot_steps()
+            return {"step": self.run.steps, "total": total, "snapshots": snapshots, **self.drawn}
 
     def make_anew(self) -> None:
         run = self.run_at()
-        self.curves = View("", pages.live_curves(run)).fragment()
-        self.sentence = pages.happening(run)
+        self.drawn |= {"curves": View("", pages.live_curves(run)).fragment(), "sentence": pages.happening(run)}
         if run.shown_step != self.matrices_step or run.shown_step is None:
             self.matrices_step = run.shown_step
-            self.matrices = View("", pages.live_matrices(run)).fragment()
+            self.drawn["matrices"] = View("", pages.live_matrices(run)).fragment()
 
     def run_at(self, step: int | None = None) -> training.Run:
         """The run up to the last look, with its floors and the weights of a step, or the newest ones."""
@@ -119,23 +107,22 @@ class LiveRoom:
                     del self.watches[min(self.watches, key=lambda name: self.watches[name].seen)]
             return watch
 
-    def state(self, identity: str, known: dict[str, str]) -> dict[str, Any]:
+    def state(self, identity: str, known: Mapping[str, str]) -> dict[str, Any]:
         """What is new of a run, for a browser that has `known` already."""
+        starting = self.runs.is_starting(identity)
         try:
             place = self.workspace.find(identity)
         except InputError:
             with self.lock:
                 self.watches.pop(identity, None)
-            if self.runs.is_starting(identity):
-                return {"state": "starting"}
-            said = self.runs.last_words_of(identity)
-            return {"state": "gone", "why": said or "Its folder was removed or renamed."}
+            why = self.runs.last_words_of(identity) or "Its folder was removed or renamed."
+            return {"state": "starting"} if starting else {"state": "gone", "why": why}
         if place.state == "starting":
             return {"state": "starting"}
         if place.state == "damaged":
             return {"state": "damaged", "name": place.name, "why": damage(place.path)}
         state = self.runs.state_of(place)
-        if state in RESUMABLE and self.runs.is_starting(identity):
+        if state in RESUMABLE and starting:
             state = "starting"
         news = {"state": state, "name": place.name, **self.watch(place).look(place.state)}
         if state == "interrupted":
@@ -153,7 +140,7 @@ class LiveRoom:
             return
         self.streams += 1
         known: dict[str, dict[str, str]] = {identity: {} for identity in identities}
-        last: dict[str, dict[str, Any]] = {}
+        last: dict[str, dict[str, object]] = {}
         spoke = time.monotonic()
         try:
             while known and not self.ending:
@@ -175,7 +162,7 @@ class LiveRoom:
         finally:
             self.streams -= 1
 
-    def answer(self, identity: str, known: dict[str, str]) -> dict[str, Any]:
+    def answer(self, identity: str, known: Mapping[str, str]) -> dict[str, Any]:
         try:
             return self.state(identity, known)
         except (InputError, OSError) as error:  # a file that is just being replaced, a disk that fails
@@ -195,5 +182,5 @@ class LiveRoom:
             return View(f"topicscope train: {shown(place.name)}", sections, [pages.happening(run)])
 
 
-def event(news: dict[str, Any]) -> str:
+def event(news: Mapping[str, object]) -> str:
     return f"data: {json.dumps(news, allow_nan=False)}\n\n"

@@ -1,18 +1,18 @@
 """The rooms of finished folders: models (probes, topics, words), time (one step of a run), maps (sweeps)."""
 
+import itertools
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from topicscope import laws, pages, training
-from topicscope.explorer.views import View, folder_view, read_again
-from topicscope.explorer.workspace import Place, Workspace, place_of, written
-from topicscope.ground import InputError, load_settings, one_line, read_about, refuse, shown
+from topicscope.explorer.workspace import Place, View, folder_view, place_of, read_again
+from topicscope.ground import InputError, load_settings, one_line, refuse, shown
 
 FIRST = ("probe-forest", "probe-heads", "probe-states", "topic-map", "probe-documents")
 """How the names of figures begin whose sections come first; the others follow in the order of the page."""
@@ -21,26 +21,14 @@ LEAST_SHARE = 0.01  # of a word's occurrences that a topic has to have
 LONGEST_WORD = 100  # characters
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """Topics of a folder, and the models of a probe that they were fitted for: those with one tokenizer."""
-
-    topics: Any
-    models: Mapping[str, str]  # by name: how tables call them; empty where the folder is no probe
-
-    @property
-    def of(self) -> str:
-        return ", ".join(self.models.values())
-
-
 def models_view(place: Place, model: int | None = None) -> View:
     """What the page of the folder has, with the fitted topics of a probe; `model`: the number of one of its models."""
     if place.kind != "probe":
         return folder_view(place)
     probe, name = read_again(place), model_of(place, model)
     mine = probe if name is None else probe.of_model(name)
-    whole: list[pages.Section] = [*mine.sections(), *topic_sections(place, name)]
     title = f"topicscope probe: {place.name}" + ("" if name is None else f", {probe.models[name]}")
+    whole: list[pages.Section] = [*mine.sections(), *topic_sections(place, name)]
     return View(title, sorted(whole, key=rank), probe.intro() if name is None else mine.summary())
 
 
@@ -63,9 +51,9 @@ def topic_sections(place: Place, model: str | None) -> list[pages.Section]:
         return [pages.Section("Topic map", f"The topics of this probe cannot be read: {error}.")]
     several = len(read_again(place).models) > 1
     return [
-        named(section, one.of, number) if several else section
-        for number, one in enumerate(found, start=1)
-        for section in one.topics.sections()
+        named(section, models, number) if several else section
+        for number, (models, topics) in enumerate(found, start=1)
+        for section in topics.sections()
     ]
 
 
@@ -76,31 +64,38 @@ def named(section: pages.Section, models: str, number: int) -> pages.Section:
     return replace(section, title=f"{models}: {section.title}", figures=drawn)
 
 
-def fitted(place: Place, model: str | None = None) -> list[Fitted]:
-    """The topics that a folder is, or that a probe has inside, for one model or all. Links are not followed."""
+def fitted(place: Place, model: str | None = None) -> list[tuple[str, Any]]:
+    """The topics that a folder is, or that a probe has inside, for one model or all; before them the models they are
+    for: those with one tokenizer, as tables call them. Links are not followed.
+    """
     if place.kind == "topics":
-        return [Fitted(read_again(place), {})]
+        return [("", read_again(place))]
     if place.kind != "probe":
         return []
     paths = sorted(path for path in place.path.glob("topics-*") if path.is_dir() and not path.is_symlink())
-    inside = [place_of(path, place.path) for path in paths]
-    kept = [one for one in inside if one is not None and one.kind == "topics"]
+    kept = [one for path in paths if (one := place_of(path, place.path)) is not None and one.kind == "topics"]
     probe, read = read_again(place), [read_again(one) for one in kept]
-    fitted_for = {
-        str(load_settings(one.path / "config.yaml", own=True).get("tokenizer")): i for i, one in enumerate(kept)
-    }
+    tokenizers = [load_settings(one.path / "config.yaml", own=True).get("tokenizer") for one in kept]
     models: list[dict[str, str]] = [{} for _ in kept]
     for name, short in probe.models.items():
-        number = fitted_for.get(name, next((i for i, topics in enumerate(read) if uses(probe, name, topics)), None))
-        if number is not None:
+        own = (i for i, tokenizer in enumerate(tokenizers) if tokenizer == name)
+        shared = (i for i, topics in enumerate(read) if uses(probe, name, topics))
+        if (number := next(itertools.chain(own, shared), None)) is not None:
             models[number][name] = short
-    return [Fitted(*one) for one in zip(read, models, strict=True) if model is None or model in one[1]]
+    return [
+        (", ".join(of.values()), topics)
+        for of, topics in zip(models, read, strict=True)
+        if model is None or model in of
+    ]
 
 
 def uses(probe: Any, model: str, topics: Any) -> bool:
     """Whether a model that shares the tokenizer of another one was probed with these topics: by their names."""
-    rows = [row for row in probe.topics if row.model == model]
-    return all(row.topic < len(topics) and row.name == " ".join(topics.top_words(row.topic, 3)) for row in rows)
+    return all(
+        row.topic < len(topics) and row.name == " ".join(topics.top_words(row.topic, 3))
+        for row in probe.topics
+        if row.model == model
+    )
 
 
 def model_names(place: Place) -> list[str]:
@@ -111,18 +106,17 @@ def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[st
     """The topics of a word, for each tokenizer of a probe's models or for one model alone."""
     text = word.strip()[:LONGEST_WORD]
     found = fitted(place, model_of(place, model))
-    return {"word": text, "answers": [{"models": one.of, **word_in(one.topics, text)} for one in found]}
+    return {"word": text, "answers": [{"models": models, **word_in(topics, text)} for models, topics in found]}
 
 
-def word_in(topics: Any, text: str) -> dict[str, Any]:
+def word_in(topics: Any, text: str) -> dict[str, object]:
     """P(topic | word) by the topics' shares, P(word | topic), and the word's place among the words of the topic."""
     spellings = {spelling: number for number, spelling in enumerate(topics.words)}
-    number = next((spellings[one] for one in (text, text.lower()) if one in spellings), None)
+    number = spellings.get(text, spellings.get(text.lower()))
     if number is None:
         return {"word": text, "topics": []}
     inside = topics.probability[:, number]
     joint = topics.shares * inside
-    order = np.argsort(-joint, kind="stable")[:MOST_TOPICS]
     found = [
         {
             "topic": int(k),
@@ -131,7 +125,7 @@ def word_in(topics: Any, text: str) -> dict[str, Any]:
             "probability": float(inside[k]),
             "place": 1 + int((topics.probability[k] > inside[k]).sum()),
         }
-        for k in order
+        for k in np.argsort(-joint, kind="stable")[:MOST_TOPICS]
         if joint[k] > LEAST_SHARE * joint.sum()
     ]
     return {"word": topics.words[number], "topics": found}
@@ -146,65 +140,45 @@ NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be follo
 class SavedSteps:
     """The steps that a folder has saved; `note` says what it lacks."""
 
-    kind: str
     steps: list[int]
-    result: Any  # a run, runs, or a timeline
-    plane: pages.WordPlane | None = None
-    timeline: Any = None
+    moment: Callable[[int], list[pages.Section]]  # what is to be seen at a step
     note: str = ""
-
-    def at(self, step: int) -> list[pages.Section]:
-        if step not in self.steps:
-            raise InputError(f"nothing was saved at step {step}; there are steps {self.steps[0]} to {self.steps[-1]}")
-        if self.kind == "timeline":
-            return pages.timeline_moment(self.result, step)
-        if self.kind == "pretrain":
-            return pages.pretrain_moment(self.result, step)
-        return pages.run_moment(self.result, self.plane, self.timeline, step)
 
 
 def saved_steps(place: Place) -> SavedSteps:
     """Kept until the folder is written anew, a snapshot is added, or other folders are asked for."""
-    kept = len(training.WatchedRun(place.path).snapshot_steps()) if place.kind == "train" and is_one(place) else 0
-    return _saved_steps(place, written(place.path), kept)
-
-
-def is_one(place: Place) -> bool:
-    about = read_about(place.path)
-    return about is not None and about.runs is None
+    growing = place.kind == "train" and not place.several
+    return _saved_steps(place, len(training.WatchedRun(place.path).snapshot_steps()) if growing else 0)
 
 
 @lru_cache(maxsize=4)
-def _saved_steps(place: Place, _written: float, _snapshots: int) -> SavedSteps:
-    if place.kind == "timeline":
-        timeline = read_again(place)
-        return SavedSteps("timeline", sorted({row.step for row in timeline.rows}), timeline)
-    if place.kind == "pretrain":
-        result = read_again(place)
-        runs = list(result) if isinstance(result, list | tuple) else [result]
-        return SavedSteps("pretrain", some_steps(min(len(run.metrics["step"]) for run in runs)), runs)
+def _saved_steps(place: Place, _snapshots: int) -> SavedSteps:
     if place.kind == "train":
         return saved_run_steps(place)
-    raise InputError(f"{place.name} has no saved steps to show")
+    refuse((place.kind not in ("timeline", "pretrain"), f"{place.name} has no saved steps to show"))
+    result = read_again(place)
+    if place.kind == "timeline":
+        return SavedSteps(sorted({row.step for row in result.rows}), partial(pages.timeline_moment, result))
+    runs = result if isinstance(result, list) else [result]
+    return SavedSteps(some_steps(min(len(run.metrics["step"]) for run in runs)), partial(pages.pretrain_moment, runs))
 
 
 def saved_run_steps(place: Place) -> SavedSteps:
-    refuse((not is_one(place), f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
+    refuse((place.several, f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
     watched = training.WatchedRun(place.path)
     while watched.update():
         pass
     run = watched.run()
-    if not watched.rows:
-        raise InputError(f"{place.name} has not written its first steps yet; come back in a moment")
+    refuse((not watched.rows, f"{place.name} has not written its first steps yet; come back in a moment"))
     if len(watched.snapshot_steps()) < 2:
-        return SavedSteps("train", some_steps(watched.rows), run, note=NO_SNAPSHOTS)
+        return SavedSteps(some_steps(watched.rows), partial(pages.run_moment, run, None, None), NO_SNAPSHOTS)
     config, snapshots = training.read_snapshots(place.path)
     try:
         timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)
     except InputError:  # neither embedding, value matrix nor attention is trained
         timeline = None
-    plane = pages.word_plane(config, snapshots)
-    return SavedSteps("train", sorted(snapshots), run, plane, timeline)
+    moment = partial(pages.run_moment, run, pages.word_plane(config, snapshots), timeline)
+    return SavedSteps(sorted(snapshots), moment)
 
 
 def some_steps(count: int) -> list[int]:
@@ -215,9 +189,11 @@ def some_steps(count: int) -> list[int]:
 
 def time_view(place: Place, step: int | None = None) -> View:
     saved = saved_steps(place)
-    note = [saved.note] if saved.note else []
     chosen = saved.steps[-1] if step is None else step
-    return View(f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}", saved.at(chosen), note)
+    known = f"there are steps {saved.steps[0]} to {saved.steps[-1]}"
+    refuse((chosen not in saved.steps, f"nothing was saved at step {chosen}; {known}"))
+    title = f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}"
+    return View(title, saved.moment(chosen), [saved.note] if saved.note else [])
 
 
 PATIENCE = 30.0  # seconds after which predictions are given up for which nobody asks any more
@@ -229,16 +205,12 @@ ADAM = "Points of Adam are predicted for full batches; with small ones key and q
 NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
 
 
-class NobodyAsksError(Exception):
-    """For a while nobody has asked how far it is."""
-
-
 class Prediction:
     """Predicted phases of all points of a sweep, worked out beside the requests."""
 
     def __init__(self, configs: list[dict[str, Any]]) -> None:
         self.configs, self.done = configs, 0
-        self.rows: list[dict[str, Any]] | None = None
+        self.rows: list[dict[str, object]] | None = None
         self.note = self.trouble = ""
         self.lock = threading.Lock()
         self.begin()
@@ -251,19 +223,19 @@ class Prediction:
         def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
             self.done = int(done)
             if time.monotonic() - self.asked > PATIENCE:
-                raise NobodyAsksError
+                raise TimeoutError("for a while nobody has asked how far it is")
 
         with ONE_AT_A_TIME:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
                 self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
-            except NobodyAsksError:
+            except TimeoutError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it
                 self.trouble = f"it failed: {one_line(error)}"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """How far the work is, and what is known. Work that was given up begins again."""
         refuse((self.trouble, self.trouble))
         with self.lock:
@@ -274,16 +246,17 @@ class Prediction:
         return {"done": self.done, "of": len(self.configs), **known}
 
 
+@lru_cache(maxsize=4)
 def prediction(place: Place) -> Prediction:
     """Begun at the first request; kept until the folder is written anew, or other folders are asked for."""
-    return _prediction(place, written(place.path))
+    grid = sweep_of(place).grid
+    refuse((grid.kind != "train", NONE))
+    return Prediction([point.config for point in grid.points])
 
 
-@lru_cache(maxsize=4)
-def _prediction(place: Place, _written: float) -> Prediction:
-    sweep = read_again(place)
-    refuse((sweep.grid.kind != "train", NONE))
-    return Prediction([point.config for point in sweep.grid.points])
+def sweep_of(place: Place) -> Any:
+    refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
+    return read_again(place)
 
 
 def chosen(sweep: Any, query: Mapping[str, str]) -> dict[str, Any]:
@@ -306,19 +279,18 @@ class MapView(View):
 
     points: pages.PointMap
     curves: dict[str, dict[str, str]]
-    chosen: dict[str, Any]
+    chosen: dict[str, object]
 
     def page(self) -> str:
         return pages.kept_map_html(self.title, "\n\n".join(self.intro), self.points, self.curves, self.chosen)
 
 
-def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
+def map_view(place: Place, query: Mapping[str, str]) -> MapView:
     """The map that the reader has chosen, and the predicted one where it is known, with the curves of its points."""
-    place = workspace.find(query.get("id", ""))
-    refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
-    sweep = read_again(place)
+    sweep = sweep_of(place)
     asked, points = chosen(sweep, query), pages.point_map(sweep)
-    refuse((bool(asked["ignored"]), f"this sweep has no such {', '.join(asked['ignored'])}; reload the page"))
+    ignored = asked.pop("ignored")
+    refuse((ignored, f"this sweep has no such {', '.join(ignored)}; reload the page"))
     found = prediction(place) if "predicted" in query else None
     laws = (found and found.rows) or [{} for _ in sweep.rows]
     points = replace(points, rows=[row | law for row, law in zip(sweep.rows, laws, strict=True)])
@@ -326,18 +298,18 @@ def map_view(workspace: Workspace, query: Mapping[str, str]) -> MapView:
     maps = [map_of(points, "map", measure, asked)] if points.axes else []
     if maps and laws and f"predicted_{measure}" in laws[0]:
         maps.append(map_of(points, "predicted-map", f"predicted_{measure}", asked))
-    curves = pages.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES])
     return MapView(
         title=f"topicscope sweep: {shown(place.name)}",
         sections=[pages.Section("Map", found.note if found and len(maps) > 1 else "", figures=maps)],
         intro=sweep.intro(),
         points=points,
-        curves=curves,
-        chosen={name: value for name, value in asked.items() if name != "ignored"},
+        curves=pages.curves_of_rows(points, sweep.curves_of, asked.get("points", [])[:MOST_CURVES]),
+        chosen=asked,
     )
 
 
 def map_of(points: pages.PointMap, name: str, measure: str, asked: Mapping[str, Any]) -> pages.Figure:
     title = measure.removeprefix("predicted_").replace("_", " ") + (", predicted" * measure.startswith("predicted_"))
-    axes = {key: asked.get(key, "") for key in ("across", "up")}
-    return pages.map_figure(points.rows, points.axes, measure, name, title, **axes)
+    return pages.map_figure(
+        points.rows, points.axes, measure, name, title, across=asked.get("across", ""), up=asked.get("up", "")
+    )

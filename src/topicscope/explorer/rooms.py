@@ -1,7 +1,7 @@
 """The rooms by name, the controls of the room of theory, what the start page offers, and settings to start with."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from topicscope import training
 from topicscope.world import PRIORS, Asked
@@ -151,37 +151,31 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Of a run: the setting's name, what it is, and what it may be where it is one of a few words."""
 
 
-def first_things() -> list[tuple[str, str, str]]:
-    return [
-        (
-            "Change an assumption",
-            "See what theory says when topics overlap or documents are short, without running anything.",
-            "/theory?topics=5&words_per_topic=4&topics_per_document=2&overlap=0.25",
-        ),
-        (
-            "Watch two stages happen",
-            "Train the small transformer for less than a minute, and see value settle before attention: press Start.",
-            "/live?preset=two+stages",
-        ),
-        (
-            "Measure a claim of the paper",
-            "Each claim has its figure, its rule and its verdict; the quickest take seconds.",
-            "/paper",
-        ),
-    ]
+FIRST_THINGS = [
+    (
+        "Change an assumption",
+        "See what theory says when topics overlap or documents are short, without running anything.",
+        "/theory?topics=5&words_per_topic=4&topics_per_document=2&overlap=0.25",
+    ),
+    (
+        "Watch two stages happen",
+        "Train the small transformer for less than a minute, and see value settle before attention: press Start.",
+        "/live?preset=two+stages",
+    ),
+    (
+        "Measure a claim of the paper",
+        "Each claim has its figure, its rule and its verdict; the quickest take seconds.",
+        "/paper",
+    ),
+]
+"""What the start page offers: a title, what it is, and its address."""
 
-
-INFINITE = {"kind": "fixed", "topics_per_document": 3, "length": "infinite"}
-SMALL = {
-    "topic_model": {"topics": 5, "words_per_topic": 4},
-    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-}
-
-PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
+PRESETS: dict[str, tuple[str, dict[str, object]]] = {
     "two stages": (
         "Value, then key and query: SGD in a small world, where theory predicts both (less than a minute).",
         {
-            **SMALL,
+            "topic_model": {"topics": 5, "words_per_topic": 4},
+            "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
             "model": {"init_scale": 0.01, "prediction_bias": "none"},
             "objective": {"loss": "squared"},
             "optimizer": {"name": "sgd", "lr": 4.0},
@@ -218,7 +212,7 @@ PRESETS: dict[str, tuple[str, dict[str, Any]]] = {
     "Theorem 2": (
         "Uniform attention and infinite documents: the value matrix converges to the theorem's optimum.",
         {
-            "documents": INFINITE,
+            "documents": {"kind": "fixed", "topics_per_document": 3, "length": "infinite"},
             "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.001},
             "objective": {"loss": "squared"},
             "optimizer": {"name": "sgd", "lr": 5.0},

@@ -12,11 +12,9 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from topicscope import paper, training
-from topicscope.explorer.views import View
-from topicscope.explorer.workspace import Place, Workspace, identity, place_of, written
+from topicscope.explorer.workspace import Place, View, Workspace, identity, place_of, written
 from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, shown, write_yaml
 
 MOST_AT_ONCE = 4
@@ -36,13 +34,12 @@ LIVE_SNAPSHOTS = 60  # steps whose weights are kept, where the user says nothing
 
 class Runs:
     def __init__(self, workspace: Workspace, *, read_only: bool = False) -> None:
-        self.workspace, self.read_only = workspace, read_only
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}  # by the folder's id; those of this server
-        self.started: dict[str, Path] = {}  # their folders
-        self.own = workspace.own
+        self.workspace, self.own, self.read_only = workspace, workspace.own, read_only
+        # by the folder's id: what this server has started
+        self.started: dict[str, tuple[Path, subprocess.Popen[bytes]]] = {}
         self.lock = threading.Lock()
 
-    def start(self, settings: Mapping[str, Any], name: str = "") -> Path:
+    def start(self, settings: Mapping[str, object], name: str = "") -> Path:
         """Check the settings and start a run of them in a new folder, which is returned."""
         config = config_of(settings)
         with self.lock:
@@ -55,40 +52,38 @@ class Runs:
         return folder
 
     def resume(self, place: Place) -> None:
-        check_alone(place)
-        refuse((place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
+        refuse(together(place), (place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
         with self.lock:
             self.check_room()
             self.spawn(place.path, "--resume")
 
     def pause(self, place: Place) -> None:
-        self.check_allowed()
-        check_running(place)
+        self.check_running(place)
         training.ask_to_pause(place.path)
 
     def stop(self, place: Place) -> None:
-        self.check_allowed()
-        check_running(place)
+        self.check_running(place)
         training.ask_to_stop(place.path)
+
+    def check_running(self, place: Place) -> None:
+        self.check_allowed()
+        over = place.kind != "train" or place.state != "running"
+        refuse(together(place), (over, f"{place.name} is not running"))
 
     def check_allowed(self) -> None:
         refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
 
     def check_room(self) -> None:
         self.check_allowed()
-        going = [name for name, process in self.processes.items() if process.poll() is None]
-        running = {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
-        refuse(
-            (
-                len(running | set(going)) >= MOST_AT_ONCE,
-                f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait",
-            )
-        )
+        active = {name for name in self.started if self.is_starting(name)}
+        active |= {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
+        most = f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait"
+        refuse((len(active) >= MOST_AT_ONCE, most))
 
     def new_folder(self, name: str) -> Path:
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
-        taken = there | {path.name for path in self.started.values()}  # what has just been started has no folder yet
+        taken = there | {path.name for path, _ in self.started.values()}  # what has just been started has no folder yet
         number = next(number for number in range(1, 10**6) if f"{plain}-{number}" not in taken)
         return self.workspace.home / f"{plain}-{number}"
 
@@ -102,18 +97,17 @@ class Runs:
         line = [sys.executable, "-m", "topicscope", command, "--out", str(folder), "--json", *options]
         self.own.mkdir(parents=True, exist_ok=True)
         with self.log_of(folder).open("wb") as log:
-            self.processes[name] = subprocess.Popen(
+            process = subprocess.Popen(
                 line, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
-        self.started[name] = folder
+        self.started[name] = folder, process
 
     def is_starting(self, identity: str) -> bool:
         """Whether a process of this server works on a folder, though it may have written nothing yet."""
-        process = self.processes.get(identity)
-        return process is not None and process.poll() is None
+        return identity in self.started and self.started[identity][1].poll() is None
 
     def last_words_of(self, identity: str) -> str:
-        return self.last_words(self.started[identity]) if identity in self.started else ""
+        return self.last_words(self.started[identity][0]) if identity in self.started else ""
 
     def last_words(self, folder: Path) -> str:
         """The last line that a run's process printed about an end that it did not want."""
@@ -126,8 +120,7 @@ class Runs:
         words = self.last_words(place.path)
         if words and written(self.log_of(place.path)) >= written(place.path / METRICS):  # else it has gone on since
             return words
-        free = shutil.disk_usage(place.path).free
-        return FULL if free < LEAST_SPACE else WITHOUT_A_MESSAGE
+        return FULL if shutil.disk_usage(place.path).free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
     def state_of(self, place: Place) -> str:
         """'paused' for a run that its user interrupted; otherwise what the place says."""
@@ -155,16 +148,6 @@ class Runs:
             time.sleep(0.1)
 
 
-def check_alone(place: Place) -> None:
-    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
-    refuse((place.together or place.several, why))
-
-
-def check_running(place: Place) -> None:
-    check_alone(place)
-    refuse((place.kind != "train" or place.state != "running", f"{place.name} is not running"))
-
-
 def settings_of(lines: str) -> dict[str, str]:
     settings = {}
     for line in filter(None, map(str.strip, lines.splitlines())):
@@ -175,26 +158,21 @@ def settings_of(lines: str) -> dict[str, str]:
     return settings
 
 
-def config_of(settings: Mapping[str, Any]) -> training.RunConfig:
+def config_of(settings: Mapping[str, object]) -> training.RunConfig:
     """A run's config from dotted names; texts are read as YAML. Settings that name files are not taken."""
-    whole: dict[str, Any] = {}
+    whole: dict[str, object] = {}
     for name, value in flat(settings).items():
-        if isinstance(value, str) and not value.strip():
-            continue
-        assign(whole, name, parsed(value) if isinstance(value, str) else value)
+        if not isinstance(value, str) or value.strip():
+            assign(whole, name, parsed(value) if isinstance(value, str) else value)
     config = training.RunConfig.of(whole)
     given = flat(config.as_dict())
-    named = [name for name in training.RunConfig.FILES if isinstance(given.get(name), str)]
-    if named:
-        raise InputError(f"{named[0]} names a file, which the explorer does not open; use 'topicscope train'")
+    for name in training.RunConfig.FILES:
+        why = f"{name} names a file, which the explorer does not open; use 'topicscope train'"
+        refuse((isinstance(given.get(name), str), why))
     if "snapshots" in whole:
         return config
-    steps = config.total_steps
-    every = sorted({round(steps * i / LIVE_SNAPSHOTS) for i in range(LIVE_SNAPSHOTS + 1)})
+    every = sorted({round(config.total_steps * i / LIVE_SNAPSHOTS) for i in range(LIVE_SNAPSHOTS + 1)})
     return config.changed({"snapshots": every})
-
-
-ANEW = "reproduce"  # how new folders begin
 
 
 def paper_view(place: Place) -> View:
@@ -202,7 +180,7 @@ def paper_view(place: Place) -> View:
     return View(f"topicscope reproduce: {shown(place.name)}", found.sections(), found.intro(), place.path / "figures")
 
 
-def claims_of(seconds: Mapping[str, float]) -> list[dict[str, Any]]:
+def claims_of(seconds: Mapping[str, float]) -> list[dict[str, object]]:
     return [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": took} for name, took in seconds.items()]
 
 
@@ -212,7 +190,7 @@ class PaperRoom:
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
 
-    def claims(self, place: Place | None) -> dict[str, Any]:
+    def claims(self, place: Place | None) -> dict[str, object]:
         """The sections of a folder and the claims that it lacks; without a folder, all claims."""
         if place is None:
             every = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
@@ -234,17 +212,17 @@ class PaperRoom:
             options += ["--scale", context.scale, "--seed", str(context.seed)]
         with self.runs.lock:
             self.runs.check_room()
-            folder = self.runs.new_folder(ANEW) if place is None else place.path
+            folder = self.runs.new_folder("reproduce") if place is None else place.path
             self.runs.spawn(folder, experiment.id, *options, command="reproduce")
         return {"id": identity(folder), "name": folder.name}
 
     def is_running(self, place: Place) -> bool:
         return self.runs.is_starting(place.id) or place.state == "running"
 
-    def state(self, name: str) -> dict[str, Any]:
+    def state(self, name: str) -> dict[str, object]:
         """Whether an experiment still runs in a folder, and the last line that it printed."""
         if self.runs.is_starting(name):  # it may have no folder yet
-            return {"running": True, "said": self.runs.last_line(self.runs.started[name])}
+            return {"running": True, "said": self.runs.last_line(self.runs.started[name][0])}
         try:
             place = self.runs.workspace.find(name)
         except InputError:
@@ -252,3 +230,9 @@ class PaperRoom:
                 raise
             return {"running": False, "said": self.runs.last_words_of(name) or "Its folder is no longer there."}
         return {"running": self.is_running(place), "said": self.runs.last_line(place.path)}
+
+
+def together(place: Place) -> tuple[bool, str]:
+    """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
+    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
+    return place.several or place.whole is not None, why

@@ -72,9 +72,8 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+            asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
         yield
 
 
@@ -123,8 +122,7 @@ def first_free(host: str, ports: Sequence[int]) -> socket.socket:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family)
+    listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -172,8 +170,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self.app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token", "")
@@ -190,25 +186,25 @@ class Guard:
             await send(message)
 
         refusal = self.refusal(scope["method"], headers, any(map(self.is_token, given)))
-        await (self.app if refusal is None else refusal)(scope, receive, answer)
+        await (refusal or self.app)(scope, receive, answer)
 
     def is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(), self.token.encode())
 
     def refusal(self, method: str, headers: Headers, known: bool) -> PlainTextResponse | None:
-        origin = headers.get("origin")
-        if headers.get("host", "") not in self.hosts:
-            return PlainTextResponse("This server does not answer to that name.", 421)
-        if origin is not None and origin.removeprefix("http://") not in self.hosts:
-            return PlainTextResponse("Requests from other pages are not answered.", 403)
-        if not known:
-            return PlainTextResponse("Open the address that 'topicscope explore' printed: it has the token.", 403)
-        if method not in METHODS:
-            return PlainTextResponse("Such requests are not answered.", 405, headers={"allow": ", ".join(METHODS)})
-        length = headers.get("content-length", "0")
+        origin, length = headers.get("origin"), headers.get("content-length", "0")
         bounded = length.isdecimal() and int(length) <= LONGEST_BODY and "transfer-encoding" not in headers
-        if not bounded:
-            return PlainTextResponse("Requests of this kind are not answered.", 413)
+        elsewhere = origin is not None and origin.removeprefix("http://") not in self.hosts
+        checks = (
+            (headers.get("host", "") not in self.hosts, 421, "This server does not answer to that name."),
+            (elsewhere, 403, "Requests from other pages are not answered."),
+            (not known, 403, "Open the address that 'topicscope explore' printed: it has the token."),
+            (method not in METHODS, 405, "Such requests are not answered."),
+            (not bounded, 413, "Requests of this kind are not answered."),
+        )
+        for wrong, status, text in checks:
+            if wrong:
+                return PlainTextResponse(text, status, {"allow": ", ".join(METHODS)} if status == 405 else {})
         return None
 
 
@@ -219,9 +215,8 @@ class Addresses:
         self.folder = folder
 
     def ports(self) -> list[int]:
-        with contextlib.suppress(OSError):
-            with os.scandir(self.folder) as inside:
-                found = [entry for entry in inside if re.fullmatch(rf"{PORT_FILE}\d{{1,5}}", entry.name, re.ASCII)]
+        with contextlib.suppress(OSError), os.scandir(self.folder) as inside:
+            found = [entry for entry in inside if re.fullmatch(rf"{PORT_FILE}\d{{1,5}}", entry.name, re.ASCII)]
             newest = sorted(found, key=lambda entry: -entry.stat(follow_symlinks=False).st_mtime)
             return [int(entry.name.removeprefix(PORT_FILE)) for entry in newest]
         return []

@@ -4,6 +4,7 @@ A question is a config like any other: the same names and ranges as on the comma
 so that a slow one does not keep the others waiting, and one that does not change is not made again.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -13,7 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
 from topicscope.explorer.rooms import NUMBERS, OFFERED
-from topicscope.explorer.views import View
+from topicscope.explorer.workspace import View
 from topicscope.ground import (
     Config,
     Count,
@@ -24,6 +25,7 @@ from topicscope.ground import (
     Text,
     Width,
     parsed,
+    refuse,
     require,
     section,
 )
@@ -39,10 +41,6 @@ KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and the
 FLOW_RATE = 1.0  # of the SGD that stands for gradient flow in a run
 HALF_TIMES = 10  # of W_V, that a run takes: what is left of topic contrasts to learn is a thousandth
 FEWEST_STEPS, MOST_STEPS = 200, 20_000  # of such a run
-
-HalfAtMost = Annotated[float, Field(ge=0, le=0.5)]
-Exponent = Annotated[float, Field(ge=0, le=10)]
-
 
 NumbersOfPriors = TypeVar("NumbersOfPriors", bound=type)
 
@@ -66,8 +64,8 @@ class Question(Config):
     topics: Count = 10
     words_per_topic: Count = 10
     prior: Text = "fixed"
-    zipf: Exponent = 0.0
-    overlap: HalfAtMost = 0.0
+    zipf: Annotated[float, Field(ge=0, le=10)] = 0.0
+    overlap: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     common_words: Annotated[int, Field(ge=0, le=1000)] = 0
     common_share: Annotated[float, Field(gt=0, lt=1)] = 0.3
     length: Text = "125"
@@ -86,8 +84,12 @@ class Question(Config):
     @property
     def world(self) -> dict[str, Any]:
         of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
-        common = {"common_words": self.common_words, "common_share": self.common_share if self.common_words else 0}
-        shape = {"zipf": self.zipf, "overlap": self.overlap, **common}
+        shape = {
+            "zipf": self.zipf,
+            "overlap": self.overlap,
+            "common_words": self.common_words,
+            "common_share": self.common_share if self.common_words else 0,
+        }
         return {
             "topic_model": {
                 "topics": self.topics,
@@ -99,16 +101,17 @@ class Question(Config):
         }
 
     @property
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[str, object]:
         """The settings of a run of it: what 'train this' starts with."""
-        flow = {"name": "sgd", "lr": FLOW_RATE}
-        adam = {"eps": self.eps} if self.optimizer == "adam" else {}
-        optimizer = flow if self.optimizer == "flow" else {"name": self.optimizer, "lr": self.lr, **adam}
-        model: dict[str, Any] = {"init_scale": self.init_scale, "prediction_bias": "none"}
-        if self.attention_dim is not None:
-            model["attention_dim"] = self.attention_dim
-        learning = {"objective": {"loss": self.loss}, "optimizer": optimizer, "steps": steps_to_learn_topics(self)}
-        return {**self.world, "model": model, **learning}
+        rule = {"name": self.optimizer, "lr": self.lr} | ({"eps": self.eps} if self.optimizer == "adam" else {})
+        width = {} if self.attention_dim is None else {"attention_dim": self.attention_dim}
+        return {
+            **self.world,
+            "model": {"init_scale": self.init_scale, "prediction_bias": "none", **width},
+            "objective": {"loss": self.loss},
+            "optimizer": {"name": "sgd", "lr": FLOW_RATE} if self.optimizer == "flow" else rule,
+            "steps": steps_to_learn_topics(self),
+        }
 
     @property
     def beyond_the_paper(self) -> str:
@@ -121,8 +124,7 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        if self.beyond_the_paper:
-            raise InputError(self.beyond_the_paper)
+        refuse((self.beyond_the_paper, self.beyond_the_paper))
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,
@@ -155,7 +157,7 @@ def limits() -> dict[str, dict[str, Any]]:
     return found
 
 
-def in_words(bounds: Mapping[str, Any]) -> str:
+def in_words(bounds: Mapping[str, object]) -> str:
     kind = "a whole number" if bounds["type"] == "integer" else "a number"
     numbers = {name: f"{value:,.10g}" for name, value in bounds.items() if name.lower().endswith("imum")}
     if "minimum" in numbers and "maximum" in numbers:
@@ -166,11 +168,11 @@ def in_words(bounds: Mapping[str, Any]) -> str:
     )
 
 
-def length_of(text: str) -> Any:
-    low, dash, high = text.partition("-")
-    if dash and low.strip().isdigit() and high.strip().isdigit():
-        return [int(low), int(high)]
-    return int(text) if text.strip().isdigit() else text.strip()
+def length_of(text: str) -> int | str | list[int]:
+    ends = [part.strip() for part in text.split("-", 1)]
+    if not all(map(str.isdigit, ends)):
+        return text.strip()
+    return int(ends[0]) if len(ends) == 1 else list(map(int, ends))
 
 
 def value_part(asked: Question) -> list[pages.Section]:
@@ -179,15 +181,13 @@ def value_part(asked: Question) -> list[pages.Section]:
     return [replace(first, title="The best value matrix", note="\n".join(best.summary()), command="", config={})]
 
 
-FOR_THESE_TOPICS = (
-    "'Theorem 2 for these topics' applies its idea to this world: of all matrices that are optimal for infinite "
-    "documents, the one that gradient flow from zero reaches."
-)
-
-
 def theorem_part(asked: Question) -> list[pages.Section]:
     if asked.beyond_the_paper:
-        return [pages.Section(PARTS["theorems"][0], f"Not covered: {asked.beyond_the_paper}. {FOR_THESE_TOPICS}")]
+        note = (
+            f"Not covered: {asked.beyond_the_paper}. 'Theorem 2 for these topics' applies its idea to this world: of "
+            "all matrices that are optimal for infinite documents, the one that gradient flow from zero reaches."
+        )
+        return [pages.Section(PARTS["theorems"][0], note)]
     found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
     return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
 
@@ -209,29 +209,26 @@ def interval_ends(grid: theory.Landscape, stage: theory.SecondStage) -> list[tup
 
     Theorem 3 bounds gamma, the average inside a topic, at whatever beta; Theorem 5 bounds beta, where alpha is small.
     """
-    if stage.theorem is None:
-        return []
+    bounds = {} if stage.theorem is None else stage.theorem.bounds
     v = stage.setting.v
-    aside = EDGE * float(grid.beta[0])
-    if "gamma" in stage.theorem.bounds:
-        ends = stage.theorem.bounds["gamma"]
-        places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in ends if v > 1]
-    else:
-        places = [(end, aside, f"β {end:.3g}") for end in stage.theorem.bounds["beta"]]
     low, high = float(grid.beta[0]), float(grid.beta[-1])
+    aside = EDGE * low
+    places = [(aside, (end * v - aside) / (v - 1), f"γ {end:.3g}") for end in bounds.get("gamma", ()) if v > 1]
+    if "gamma" not in bounds:
+        places = [(end, aside, f"β {end:.3g}") for end in bounds.get("beta", ())]
     return [one for one in places if all(low <= value <= high for value in one[:2])]
-
-
-INFINITE_ONLY = (
-    "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of modes, "
-    "which is for documents of the chosen length."
-)
 
 
 def dynamics_part(asked: Question) -> list[pages.Section]:
     (first,) = predicted(asked).sections()
-    note = first.note if length_of(asked.length) == "infinite" else f"{INFINITE_ONLY} {first.note}"
-    return [replace(first, note=note, config={}, command="", tables=list(map(folded, first.tables)))]
+    note = first.note
+    if length_of(asked.length) != "infinite":
+        note = (
+            "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of "
+            f"modes, which is for documents of the chosen length. {note}"
+        )
+    tables = [replace(table, folded=True) for table in first.tables]
+    return [replace(first, note=note, config={}, command="", tables=tables)]
 
 
 @lru_cache(maxsize=KEPT)
@@ -250,19 +247,14 @@ def predicted(asked: Question) -> theory.Dynamics:
 
 def steps_to_learn_topics(asked: Question) -> int:
     """Steps in which W_V learns topics, to two digits and within bounds; the usual number if it is not known."""
-    try:
+    half = None
+    with contextlib.suppress(InputError):
         found = predicted(asked)
-    except InputError:
-        return training.RunConfig().total_steps
-    time = found.value.half_time
-    half = (None if time is None else time / FLOW_RATE) if found.steps is None else found.steps.value
+        time = found.value.half_time
+        half = found.steps.value if found.steps is not None else None if time is None else time / FLOW_RATE
     if half is None:
         return training.RunConfig().total_steps
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
-
-
-def folded(table: pages.TableData) -> pages.TableData:
-    return replace(table, folded=True)
 
 
 PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
@@ -285,8 +277,7 @@ def part_view(name: str, asked: Question) -> View:
 
 
 def whole_view(asked: Question) -> View:
-    given = {name: value for name, value in asked.as_dict().items() if value is not None}
-    settings = ", ".join(f"{name} {value}" for name, value in given.items())
+    settings = ", ".join(f"{name} {value}" for name, value in asked.as_dict().items() if value is not None)
     sections = [section for name in PARTS for section in part_view(name, asked).sections]
     return View("Theory", sections, [f"What theory says of one setting: {settings}."])
 

@@ -1,13 +1,21 @@
-"""The folders that the explorer may read, each under a name of its own: no path of a request is ever opened."""
+"""The folders that the explorer may read, each under a name of its own, and what is shown of them.
+
+No path of a request is ever opened. A view is HTML for the open page, a page to keep, pictures and numbers.
+"""
 
 import hashlib
+import io
 import os
+import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from topicscope.ground import InputError, folders, is_held, read_about, shown
+from topicscope import pages
+from topicscope.ground import InputError, folders, is_held, read_about, refuse, shown
+from topicscope.reading import read
 
 DEEPEST = 3  # levels of folders below one that was named
 MOST_FOLDERS = 5000
@@ -23,10 +31,12 @@ class Place:
     path: Path
     kind: str
     state: str
+    root: Path  # the folder that was named
     several: bool = False  # runs that are trained together; each is a place of its own
-    together: bool = False  # one of these: what holds it is the folder above
+    whole: Path | None = None  # of one of these: the folder that holds it
+    written: float = 0.0  # when about.json was written last: what was read of an older one is read again
 
-    def as_dict(self) -> dict[str, str | bool]:
+    def as_dict(self) -> dict[str, object]:
         names = ("id", "kind", "state", "several")
         return {"name": shown(self.name)} | {name: getattr(self, name) for name in names}
 
@@ -39,33 +49,27 @@ class Workspace:
     """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
+        for folder in named:
+            advice = "name folders that topicscope wrote, or that contain such folders"
+            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}"))
         self.home = home.resolve()
         self.own = self.home / OWN
-        for folder in named:
-            if not folder.is_dir():
-                raise InputError(
-                    f"{shown(folder)} is not a folder; name folders that topicscope wrote, or that contain such folders"
-                )
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
-        self._known: dict[str, tuple[Path, Path, Path | None]] = {}  # by id: root, folder, and that of the whole
+        self._known: dict[str, Place] = {}
 
     def places(self) -> list[Place]:
-        found, known = {}, {}
-        for root in self.roots:
-            for place, whole in self._below(root):
-                found[place.id] = place
-                known[place.id] = (root, place.path, whole)
-        self._known = known
-        return sorted(found.values(), key=lambda place: (-written(place.path), place.name))
+        found = {place.id: place for root in self.roots for place in self._below(root)}
+        self._known = found
+        return sorted(found.values(), key=lambda place: (-place.written, place.name))
 
-    def _below(self, root: Path) -> Iterator[tuple[Place, Path | None]]:
+    def _below(self, root: Path) -> Iterator[Place]:
         waiting: list[tuple[Path, int, Place | None]] = [(root, 0, None)]
         seen = 0
         while waiting and seen < MOST_FOLDERS:
             folder, depth, together = waiting.pop()
             seen += 1
             if (place := place_of(folder, root)) is not None:
-                yield (place, None) if together is None else (member(place, together), together.path)
+                yield place if together is None else member(place, together)
                 if not place.several:
                     continue  # the folders inside are its own
             try:
@@ -85,14 +89,14 @@ class Workspace:
 
     def _again(self, identity: str) -> Place | None:
         """A folder that was listed before; None if it has gone, or a link has taken its place."""
-        if identity not in (known := self._known):
+        known = self._known.get(identity)
+        if known is None or known.path.resolve() != known.path:
             return None
-        root, folder, whole = known[identity]
-        place = place_of(folder, root) if folder.resolve() == folder else None
-        if place is None or whole is None:
+        place = place_of(known.path, known.root)
+        if place is None or known.whole is None:
             return place
-        above = place_of(whole, root)
-        return None if above is None else member(place, above)
+        whole = place_of(known.whole, known.root)
+        return None if whole is None else member(place, whole)
 
 
 def identity(path: Path) -> str:
@@ -103,9 +107,10 @@ def has_links(folder: Path, *, deeper: bool = True) -> bool:
     """Topicscope writes no links; what is behind one was not named, and may be anything."""
     with os.scandir(folder) as inside:
         entries = list(inside)
-    if any(entry.is_symlink() for entry in entries):
-        return True
-    return deeper and any(has_links(Path(entry.path), deeper=False) for entry in entries if entry.is_dir())
+    return any(
+        entry.is_symlink() or (deeper and entry.is_dir() and has_links(Path(entry.path), deeper=False))
+        for entry in entries
+    )
 
 
 def place_of(folder: Path, root: Path) -> Place | None:
@@ -121,7 +126,9 @@ def place_of(folder: Path, root: Path) -> Place | None:
     elif damage(folder):
         state = "damaged"
     name = str(folder.relative_to(root)) if folder != root else folder.name
-    return Place(identity(folder), name, folder, about.kind, state, about.runs is not None)
+    return Place(
+        identity(folder), name, folder, about.kind, state, root, about.runs is not None, written=written(folder)
+    )
 
 
 def damage(folder: Path) -> str:
@@ -135,9 +142,8 @@ def damage(folder: Path) -> str:
 
 @lru_cache(maxsize=MOST_FOLDERS)
 def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
-    about = read_about(folder)
     try:
-        if about is not None:
+        if (about := read_about(folder)) is not None:
             folders.check_digest(folder, about, folders.RESULTS)
     except InputError as error:
         return str(error)
@@ -146,7 +152,7 @@ def _damage(folder: Path, _written: tuple[tuple[int, int], ...]) -> str:
 
 def member(place: Place, whole: Place) -> Place:
     """One of several runs. While they are trained, its state is that of the whole."""
-    return replace(place, together=True, state=whole.state if place.state == "interrupted" else place.state)
+    return replace(place, whole=whole.path, state=whole.state if place.state == "interrupted" else place.state)
 
 
 def written(path: Path) -> float:
@@ -155,3 +161,53 @@ def written(path: Path) -> float:
         return (path / folders.ABOUT if path.is_dir() else path).stat().st_mtime
     except OSError:
         return 0.0
+
+
+MEDIA = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8", "zip": "application/zip"}
+FORMS = ("png", "svg", "csv")  # in which figures are kept
+
+
+@dataclass(frozen=True)
+class View:
+    """Sections with a title and the paragraphs that stand before them."""
+
+    title: str
+    sections: list[pages.Section]
+    intro: list[str] = field(default_factory=list)
+    pictures: Path | None = None  # a folder of drawn figures, from which claims have small ones
+
+    def fragment(self, start: str = "") -> str:
+        """HTML for a page that has the front-end's scripts already. Ids begin with `start`."""
+        return pages.sections_html(self.sections, start, self.pictures)
+
+    def page(self) -> str:
+        return pages.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
+
+    def figure(self, name: str) -> pages.Figure:
+        found = [figure for section in self.sections for figure in section.figures if figure.name == name]
+        refuse((not found, f"there is no figure {name!r:.80} in this view any more; reload the page"))
+        return found[0]
+
+    def file(self, name: str, form: str) -> tuple[str, bytes]:
+        """The name and content of a file: a figure as PNG or SVG, or its numbers as CSV (zipped for several panels)."""
+        figure = self.figure(name)
+        if form != "csv":
+            return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
+        if len(figure.panels) == 1:
+            return f"{name}.csv", pages.csv_of(figure.panels[0]).encode()
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number, panel in enumerate(figure.panels, start=1):
+                archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), pages.csv_of(panel))
+        return f"{name}.zip", stream.getvalue()
+
+
+def folder_view(place: Place) -> View:
+    result = read_again(place)
+    return View(f"topicscope {place.kind}: {shown(place.name)}", result.sections(), result.intro())
+
+
+@lru_cache(maxsize=8)
+def read_again(place: Place) -> Any:
+    """What a folder holds, kept until the folder is written anew, or other folders are asked for."""
+    return read(place.path)

@@ -2,26 +2,37 @@
 
 import csv
 import io
+import itertools
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
 import matplotlib.patheffects
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure as Canvas
 
 from topicscope.ground import write
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     BAND_ALPHAS,
     GREY,
     MARK_COLOUR,
     MOST_TICKS,
     NOTHING,
+    Circles,
+    Figure,
+    Heat,
+    Lines,
+    Map,
+    Panel,
     Pen,
+    Points,
+    Series,
     diameters,
     dodge,
     groups,
@@ -33,7 +44,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import Circles, Figure, Heat, Lines, Map, Panel, Points, Series
 
 # Small panels and large letters: a figure of two columns is still read at half its width.
 STYLE: Any = {
@@ -64,10 +74,9 @@ LABEL_PLACES: dict[str, tuple[tuple[int, int], Literal["left", "center", "right"
     "right": ((9, 0), "left"),
     "below": ((0, -14), "center"),
 }  # of a mark's label: points from the mark, and alignment
-LABEL_BOX = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5}
 
 Pens = dict[str, Pen]
-Entries = list[tuple[str, Any]]  # names and handles of a legend
+Entries = list[tuple[str, Artist]]  # names and handles of a legend
 
 
 def plain(text: str) -> str:
@@ -84,8 +93,8 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
     colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
     if heat.x is None and heat.y is None:
-        square = z.shape[0] == z.shape[1]
-        image: Any = axes.imshow(z, interpolation="nearest", aspect="equal" if square else "auto", **colours)
+        aspect: Literal["equal", "auto"] = "equal" if z.shape[0] == z.shape[1] else "auto"
+        image: ScalarMappable = axes.imshow(z, interpolation="nearest", aspect=aspect, **colours)
     else:
         image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
         if heat.log:
@@ -97,8 +106,8 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
         axes.contour(xs, ys, z, levels=heat.contours, colors="white", linewidths=0.4, alpha=0.5)
     for axis, given, length in ((axes.xaxis, heat.x, z.shape[1]), (axes.yaxis, heat.y, z.shape[0])):
         if (ticks := topic_ticks(heat, length)) is not None:
-            how = {} if heat.labels is None else label_style(ticks[1], turned=axis is axes.xaxis)
-            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **how)
+            style = {} if heat.labels is None else label_style(ticks[1], turned=axis is axes.xaxis)
+            axis.set_ticks(ticks[0], list(map(plain, ticks[1])), **style)
         elif given is None:
             axis.set_major_locator(mpl.ticker.MaxNLocator(MOST_TICKS, integer=True))
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
@@ -112,26 +121,25 @@ def label_style(labels: list[str], *, turned: bool) -> dict[str, Any]:
     style: dict[str, Any] = {"fontsize": max(5.0, min(10.5, LABEL_ROOM / len(labels)))}
     if not turned or max(map(len, labels)) <= SHORT_LABEL:
         return style
-    angle = {"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"}
-    return {**style, **angle, **TURNED}
+    return style | TURNED | ({"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"})
 
 
-def add_colour_bar(axes: Axes, image: Any, label: str = "") -> None:
+def add_colour_bar(axes: Axes, image: ScalarMappable, label: str = "") -> None:
     bar: Any = axes.figure.colorbar(image, ax=axes, label=plain(label))
     bar.outline.set_visible(False)
 
 
 def draw_marks(axes: Axes, heat: Heat) -> None:
     for mark in placed_marks(heat):
-        ring = mark.shape == "ring"
         (x, y), side = LABEL_PLACES[mark.label_at]
+        size, colour, edge = (6, "white", "black") if mark.shape == "ring" else (12, MARK_COLOUR, "white")
         axes.plot(
             mark.x,
             mark.y,
             marker=SHAPES[mark.shape],
-            markersize=6 if ring else 12,
-            color="white" if ring else MARK_COLOUR,
-            markeredgecolor="black" if ring else "white",
+            markersize=size,
+            color=colour,
+            markeredgecolor=edge,
             linestyle="none",
             clip_on=False,
         )
@@ -142,25 +150,25 @@ def draw_marks(axes: Axes, heat: Heat) -> None:
             textcoords="offset points",
             ha=side,
             va="center",
-            bbox=LABEL_BOX,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5},
             fontsize=10,
         )
 
 
 def draw_map(axes: Axes, chart: Map, _pens: Pens) -> None:
     z = np.ma.masked_invalid(np.array(chart.z, dtype=float))  # None is NaN
-    how: dict[str, Any] = {"cmap": "cividis", "vmin": chart.low, "vmax": chart.high}
+    colours: dict[str, Any] = {"cmap": "cividis", "vmin": chart.low, "vmax": chart.high}
     if chart.names is not None:
-        colours: Any = list(chart.names.values())
-        how = {"cmap": mpl.colors.ListedColormap(colours), "vmin": -0.5, "vmax": len(chart.names) - 0.5}
+        listed = mpl.colors.ListedColormap(list(chart.names.values()))
+        colours = {"cmap": listed, "vmin": -0.5, "vmax": len(chart.names) - 0.5}
     elif chart.log and z.count() and z.min() > 0:
-        how = {"cmap": "cividis", "norm": mpl.colors.LogNorm(chart.low, chart.high)}
+        colours = {"cmap": "cividis", "norm": mpl.colors.LogNorm(chart.low, chart.high)}
     edges = [np.arange(len(names) + 1) - 0.5 for names in (chart.x, chart.y)]
-    image = axes.pcolormesh(*edges, z, edgecolors="white", linewidth=0.5, **how)
+    image = axes.pcolormesh(*edges, z, edgecolors="white", linewidth=0.5, **colours)
     for axis, names in ((axes.xaxis, chart.x), (axes.yaxis, chart.y)):
         pick = range(0, len(names), math.ceil(len(names) / MOST_MAP_TICKS))
         crowded = axis is axes.xaxis and sum(len(names[i]) for i in pick) > 16
-        axis.set_ticks(list(pick), [names[i] for i in pick], **({"rotation": 45, **TURNED} if crowded else {}))
+        axis.set_ticks(list(pick), [names[i] for i in pick], **({"rotation": 45} | TURNED if crowded else {}))
     axes.grid(visible=False)
     if chart.marks:
         axes.plot(*zip(*chart.marks, strict=True), "x", color="black", markersize=5, markeredgewidth=1.5)
@@ -179,7 +187,6 @@ def draw_lines(axes: Axes, lines: Lines, pens_of: Pens) -> None:
     axes.set(xscale="log" if lines.log_x else "linear", yscale="log" if lines.log_y else "linear")
     for i, (low, high, _) in enumerate(placed_bands(lines)):
         axes.axvspan(low, high, **band_look(i))
-    draw_levels(axes, lines)
 
 
 def draw_points(axes: Axes, points: Points, pens_of: Pens) -> None:
@@ -193,27 +200,27 @@ def draw_points(axes: Axes, points: Points, pens_of: Pens) -> None:
     names = points.categories
     crowded = len(names) * max(map(len, names), default=0) > 36
     labels = [wrapped(name, 24 if crowded else 14) for name in names]
-    axes.set_xticks(range(len(names)), labels, **({"rotation": 35, **TURNED} if crowded else {}))
+    axes.set_xticks(range(len(names)), labels, **({"rotation": 35} | TURNED if crowded else {}))
     axes.set_xlim(-0.5, len(names) - 0.5)
-    draw_levels(axes, points)
 
 
 def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
     order, across = largest_first(circles), diameters(circles)
+    colours = circles.values if circles.colours is None else circles.colours
     image = axes.scatter(
         [circles.x[i] for i in order],
         [circles.y[i] for i in order],
         s=[across[i] ** 2 for i in order],
-        c=[circles.values[i] if circles.colours is None else circles.colours[i] for i in order],
+        c=[colours[i] for i in order],
         cmap="cividis" if circles.colours is None else None,
         alpha=0.75,
         edgecolors="white",
         linewidths=0.6,
     )
+    outline = [mpl.patheffects.withStroke(linewidth=1.6, foreground="black")]
+    centred: Any = {"ha": "center", "va": "center", "fontsize": 8, "color": "white", "path_effects": outline}
     for i in order:
-        place, name = (circles.x[i], circles.y[i]), plain(circles.names[i])
-        text = axes.text(*place, name, ha="center", va="center", fontsize=8, color="white")
-        text.set_path_effects([mpl.patheffects.withStroke(linewidth=1.6, foreground="black")])
+        axes.text(circles.x[i], circles.y[i], plain(circles.names[i]), **centred)
     axes.set(xticks=[], yticks=[])
     axes.margins(0.1)
     if circles.ends is not None:
@@ -222,17 +229,11 @@ def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
         add_colour_bar(axes, image, circles.value_label)
 
 
-def draw_levels(axes: Axes, panel: Lines | Points) -> None:
-    for i, (level, _) in enumerate(panel.levels):
-        axes.axhline(level, **level_look(i))
-
-
 def look(panel: Lines | Points, series: Series, pen: Pen) -> dict[str, Any]:
     if isinstance(panel, Points):
         return {"color": pen.colour, "marker": "o", "linestyle": "none"}
-    width = THIN_WIDTH if series.thin else LINE_WIDTH
-    marker = {"marker": "o", "markersize": 4} if series.markers else {}
-    return {"color": pen.colour, "linestyle": DASHES[pen.dash], "linewidth": width, **marker}
+    style = {"color": pen.colour, "linestyle": DASHES[pen.dash], "linewidth": THIN_WIDTH if series.thin else LINE_WIDTH}
+    return style | ({"marker": "o", "markersize": 4} if series.markers else {})
 
 
 def level_look(number: int) -> dict[str, Any]:
@@ -279,30 +280,28 @@ class Picture(Canvas):
     def as_bytes(self, kind: str, dpi: int = DPI) -> bytes:
         """A file's content, without its date: the same numbers give the same bytes."""
         stream = io.BytesIO()
-        note: Any = {"Software": None} if kind == "png" else {"Date": None}
         with mpl.rc_context(STYLE):
-            self.savefig(stream, format=kind, dpi=dpi, metadata=note)
+            self.savefig(stream, format=kind, dpi=dpi, metadata={"Software": None} if kind == "png" else {"Date": None})
         return stream.getvalue()
 
 
 def draw_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write a figure as NAME.png and NAME.svg into a folder, each whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
     picture = canvas(figure)
-    paths = [folder / f"{figure.name}.{kind}" for kind in ("png", "svg")]
-    for path in paths:
-        write(path, picture.as_bytes(path.suffix[1:]))
-    return paths
+    return write_files(folder, {f"{figure.name}.{kind}": picture.as_bytes(kind) for kind in ("png", "svg")})
 
 
 def write_csv(figure: Figure, folder: Path) -> list[Path]:
     """Write the numbers of a figure as NAME-1.csv, ...: one long table per panel."""
+    tables = enumerate(map(csv_of, figure.panels), start=1)
+    return write_files(folder, {f"{figure.name}-{number}.csv": table.encode() for number, table in tables})
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for number, panel in enumerate(figure.panels, start=1):
-        paths.append(folder / f"{figure.name}-{number}.csv")
-        write(paths[-1], csv_of(panel).encode())
-    return paths
+    for name, content in contents.items():
+        write(folder / name, content)
+    return [folder / name for name in contents]
 
 
 def csv_of(panel: Panel) -> str:
@@ -311,32 +310,38 @@ def csv_of(panel: Panel) -> str:
     return stream.getvalue()
 
 
-def csv_rows(panel: Panel) -> list[list[Any]]:
+def csv_rows(panel: Panel) -> list[list[object]]:
     if isinstance(panel, Lines | Points):
-        rows: list[list[Any]] = [["series", "x", "y", "low", "high"]]
-        for series in panel.series:
-            blank = [""] * len(series.x)
-            xs: list[Any] = [panel.categories[round(x)] for x in series.x] if isinstance(panel, Points) else series.x
-            columns = zip(xs, series.y, series.low or blank, series.high or blank, strict=True)
-            rows += [[series.name, *row] for row in columns]
-        return rows
+        names = panel.categories if isinstance(panel, Points) else None
+        blank = itertools.repeat("")
+        return [
+            ["series", "x", "y", "low", "high"],
+            *(
+                [series.name, x if names is None else names[round(x)], *numbers]
+                for series in panel.series
+                for x, *numbers in zip(series.x, series.y, series.low or blank, series.high or blank, strict=False)
+            ),
+        ]
     if isinstance(panel, Circles):
         places = zip(panel.names, panel.x, panel.y, panel.sizes, panel.values, panel.texts, strict=True)
         return [["name", "x", "y", "size", "value", "text"], *([*some, "; ".join(text)] for *some, text in places)]
-    z: list[list[Any]] = list(panel.z)
     words = list(panel.names) if isinstance(panel, Map) and panel.names is not None else None
-    return [["x", "y", "value"]] + [
-        [x, y, words[int(value)] if words and value is not None else value]
-        for y, row in zip(panel.y or range(len(z)), z, strict=True)
-        for x, value in zip(panel.x or range(len(row)), row, strict=True)
+    rows: Sequence[Sequence[float | None]] = panel.z
+    return [
+        ["x", "y", "value"],
+        *(
+            [x, y, words[int(value)] if words and value is not None else value]
+            for y, row in zip(panel.y or range(len(rows)), rows, strict=True)
+            for x, value in zip(panel.x or range(len(row)), row, strict=True)
+        ),
     ]
 
 
 def canvas(figure: Figure) -> Picture:
     """Draw a figure with matplotlib, to save it in any format or to change it."""
     columns = max(1, min(figure.columns, len(figure.panels)))
-    scale = ALONE if columns == 1 else 1
     rows = max(1, math.ceil(len(figure.panels) / columns))
+    scale = ALONE if columns == 1 else 1
     pens_of = pens(figure)
     legends = [legend(panel, pens_of) for panel in figure.panels]
     common = common_legend(figure, legends)
@@ -355,11 +360,16 @@ def canvas(figure: Figure) -> Picture:
         picture.suptitle(title, fontsize=13)
         grid = picture.subplots(rows, columns, squeeze=False, height_ratios=heights)
         for axes, panel, entries in zip(grid.flat, figure.panels, legends, strict=False):
-            labels = ("" if isinstance(panel, Points) else panel.x_label, panel.y_label)
-            x_label, y_label = (wrapped(label, LABEL_LETTERS * scale) for label in labels)
-            axes.set(title=wrapped(panel.title, TITLE_LETTERS * scale), xlabel=x_label, ylabel=y_label)
+            axes.set(
+                title=wrapped(panel.title, TITLE_LETTERS * scale),
+                xlabel="" if isinstance(panel, Points) else wrapped(panel.x_label, LABEL_LETTERS * scale),
+                ylabel=wrapped(panel.y_label, LABEL_LETTERS * scale),
+            )
             DRAW[panel.kind](axes, panel, pens_of)
-            draw_legend(axes, entries)
+            for i, (level, _) in enumerate(panel.levels if isinstance(panel, Lines | Points) else []):
+                axes.axhline(level, **level_look(i))
+            if entries:
+                draw_legend(axes, entries)
         if common:
             names, handles = zip(*common, strict=True)
             picture.legend(handles, names, loc="outside lower center", ncols=across, columnspacing=1)
@@ -379,14 +389,19 @@ def common_legend(figure: Figure, legends: list[Entries]) -> Entries:
 
 def draw_legend(axes: Axes, entries: Entries) -> None:
     """Under the axes, where it covers nothing."""
-    if not entries:
-        return
     names, handles = zip(*entries, strict=True)
     box: Any = axes.xaxis.get_tightbbox()
     below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1  # inches: the layout is still to change the axes' size
-    place = axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans)
-    where: Any = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0), "bbox_transform": place, "borderaxespad": 0}
-    axes.legend(handles, names, ncols=legend_columns(entries), columnspacing=1, **where)
+    axes.legend(
+        handles,
+        names,
+        ncols=legend_columns(entries),
+        columnspacing=1,
+        loc="upper left",
+        bbox_to_anchor=(-0.02, 0),
+        bbox_transform=axes.transAxes + mpl.transforms.ScaledTranslation(0, -below, axes.figure.dpi_scale_trans),
+        borderaxespad=0,
+    )
 
 
 def legend_columns(entries: Entries) -> int:

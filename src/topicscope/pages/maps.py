@@ -2,7 +2,8 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean, mode
 from typing import Any
 
@@ -28,8 +29,6 @@ MOST_ROWS = 40  # points that a table shows one by one; of more it shows how man
 
 def sweep_sections(sweep: Sweep) -> list[Section]:
     axes, measures = sweep.grid.axes, sweep.main_measures
-    main = measures[:1] if axes else []
-    figures = [map_figure(sweep.rows, axes, name, "map", name.replace("_", " ")) for name in main]
     tables = []
     if len(sweep.rows) <= MOST_ROWS:
         columns = ["point", *axes, "state", *measures]
@@ -38,8 +37,18 @@ def sweep_sections(sweep: Sweep) -> list[Section]:
     elif axes and "phase" in measures:
         tables = [phase_table(sweep.rows, axes)]
     about = read_about(sweep.folder)
-    config = {"kind": sweep.grid.kind, "axes": axes}
-    return [Section("Points", "", "" if about is None else about.command, figures, tables, config=config)]
+    return [
+        Section(
+            "Points",
+            command="" if about is None else about.command,
+            figures=[
+                map_figure(sweep.rows, axes, name, "map", name.replace("_", " "))
+                for name in (measures[:1] if axes else [])
+            ],
+            tables=tables,
+            config={"kind": sweep.grid.kind, "axes": axes},
+        )
+    ]
 
 
 def point_map(sweep: Sweep) -> PointMap:
@@ -48,8 +57,8 @@ def point_map(sweep: Sweep) -> PointMap:
         sweep.rows,
         KINDS[sweep.grid.kind].curve_panels,
         next(iter(sweep.main_measures), None),
-        {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS},
-        {"phase": MEANINGS, "predicted_phase": MEANINGS},
+        WORDS,
+        dict.fromkeys(WORDS, MEANINGS),
     )
 
 
@@ -68,15 +77,12 @@ def map_figure(
     chosen_x, chosen_y, rest = layout(axes, across, up)
     words = words_of(rows, measure)
     xs, ys = axes[chosen_x], axes.get(chosen_y, [None])
-    values: dict[tuple[Any, ...], list[Any]] = {}
+    values: dict[tuple[str, ...], list[Any]] = {}
     for row in rows:
         if row.get(measure) is not None:
-            key = (*(str(row[axis]) for axis in rest), str(row.get(chosen_y)), str(row[chosen_x]))
-            values.setdefault(key, []).append(row[measure])
-    panels: list[Any] = []
-    occurring = {tuple(str(row[axis]) for axis in rest) for row in rows}  # axes that move together do not cross
-    facets = itertools.product(*(axes[axis] for axis in rest))
-    for facet in itertools.islice((facet for facet in facets if tuple(map(str, facet)) in occurring), MOST_PANELS):
+            values.setdefault(place_of(row, (*rest, chosen_y, chosen_x)), []).append(row[measure])
+    panels = []
+    for facet in itertools.islice(facets(rows, axes, rest), MOST_PANELS):
         z = [[middle(values.get((*map(str, facet), str(y), str(x)), []), words) for x in xs] for y in ys]
         title_of_panel = ", ".join(
             f"{tick(value)}" if isinstance(value, str) else f"{last(axis)} {tick(value)}"
@@ -85,15 +91,21 @@ def map_figure(
         labels = [tick(x) for x in xs], [tick(y) for y in ys], last(chosen_x), last(chosen_y)
         panels.append(Map(title_of_panel, z, *labels, words, log=log))
     known = [value for panel in panels for line in panel.z for value in line if value is not None]
-    for panel in panels:  # one scale for all panels
-        panel.low, panel.high = (min(known), max(known)) if known and words is None else (None, None)
-    return Figure(
-        name,
-        title,
-        f"{title}: {last(chosen_x)} to the right, {last(chosen_y) or 'nothing'} upwards.",
-        panels,
-        columns=min(4, len(panels)),
-    )
+    if known and words is None:  # one scale for all panels
+        panels = [replace(panel, low=min(known), high=max(known)) for panel in panels]
+    alt = f"{title}: {last(chosen_x)} to the right, {last(chosen_y) or 'nothing'} upwards."
+    return Figure(name, title, alt, panels, columns=min(4, len(panels)))
+
+
+def facets(rows: Sequence[Row], axes: Axes, rest: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    """Values of the axes that have one panel each, where there are points: axes that move together do not cross."""
+    occurring = {place_of(row, rest) for row in rows}
+    every = itertools.product(*(axes[axis] for axis in rest))
+    return (facet for facet in every if tuple(map(str, facet)) in occurring)
+
+
+def place_of(row: Row, axes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row.get(axis)) for axis in axes)
 
 
 def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
@@ -126,7 +138,7 @@ def last(axis: str) -> str:
     return axis.rsplit(".", 1)[-1].replace("_", " ")
 
 
-def tick(value: Any) -> str:
+def tick(value: object) -> str:
     """A value of an axis as text for figures, with three digits."""
     return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
 
@@ -134,11 +146,12 @@ def tick(value: Any) -> str:
 def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
     """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them."""
     _, _, rest = layout(axes, across, up)
-    lines = []
-    for facet in itertools.product(*(axes[axis] for axis in rest)):
-        here = Counter(
-            row.get("phase") for row in rows if all(row[axis] == value for axis, value in zip(rest, facet, strict=True))
-        )
-        if here:
-            lines.append([*map(tick, facet), *(str(here[name]) for name in PHASE_COLOURS)])
-    return TableData("Points in each phase", [*map(last, rest), *PHASE_COLOURS], lines)
+    counts = Counter((place_of(row, rest), row.get("phase")) for row in rows)
+    return TableData(
+        "Points in each phase",
+        [*map(last, rest), *PHASE_COLOURS],
+        [
+            [*map(tick, facet), *(str(counts[tuple(map(str, facet)), phase]) for phase in PHASE_COLOURS)]
+            for facet in facets(rows, axes, rest)
+        ],
+    )

@@ -17,7 +17,7 @@ from topicscope.ground import InputError, Result
 from topicscope.pages.page import bundled, curves_of_rows, environment, judged_of, map_parts, source, with_anchors
 from topicscope.pages.panels import Section
 
-Answer = Callable[[str, Mapping[str, Any]], Any]
+Answer = Callable[[str, Mapping[str, Any]], object]
 """From the name of a question and its details: what the view gets, as JSON has it."""
 
 
@@ -58,12 +58,12 @@ def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
     """Answer a question of the view, or say in one line why there is no answer."""
     identity, question, details = (message.get(name) for name in ("id", "question", "details"))
     try:
-        view.send({"id": identity, "answer": answer(question, details)})
+        said = {"answer": answer(question, details)}
     except InputError as error:
-        view.send({"id": identity, "error": str(error)})
+        said = {"error": str(error)}
     except Exception as error:
-        fault = f"this is a bug in topicscope: {type(error).__name__}: {error}"
-        view.send({"id": identity, "error": fault})
+        said = {"error": f"this is a bug in topicscope: {type(error).__name__}: {error}"}
+    view.send({"id": identity, **said})
 
 
 def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
@@ -79,7 +79,7 @@ def notebook_view(result: Result, sections: list[Section]) -> NotebookView:
 
     points = point_map(result)  # type: ignore[arg-type]
 
-    def curves(_: str, details: Mapping[str, Any]) -> Any:
+    def curves(_: str, details: Mapping[str, Any]) -> object:
         return curves_of_rows(points, result.curves_of, details["rows"])  # type: ignore[attr-defined]
 
     html = template.render(paragraphs=result.intro(), **map_parts(points, None))

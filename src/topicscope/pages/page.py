@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,21 +17,22 @@ from plotly.offline import get_plotlyjs
 
 from topicscope.ground import write
 from topicscope.pages.drawing import canvas, draw_figure, write_csv
-from topicscope.pages.layout import PALETTE, Pen, groups, pens
 from topicscope.pages.panels import (
     MATRIX_COLOURS,
     NORM_CURVES,
-    Circles,
+    PALETTE,
     Figure,
-    Heat,
     Lines,
     Map,
     Panel,
+    Pen,
     PointMap,
     Points,
     Section,
     TableData,
     counted,
+    groups,
+    pens,
 )
 from topicscope.pages.plotly_specs import Spec, circles_spec, heat_spec, lines_spec, map_spec, points_spec
 
@@ -123,7 +125,7 @@ def judged_of(placed: list[tuple[str, Section]], pictures: Path | None = None) -
     return counted(section.verdict.words for _, section, _ in judged if section.verdict is not None), judged
 
 
-def html_of(template: str, title: str, intro: str, **parts: Any) -> str:
+def html_of(template: str, title: str, intro: str, **parts: object) -> str:
     paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", intro) if paragraph.strip()]
     page = environment().get_template(template)
     return page.render(title=title, paragraphs=paragraphs, plotly=Markup(get_plotlyjs()), **parts)
@@ -193,7 +195,7 @@ def anchors(names: list[str]) -> list[str]:
     return taken
 
 
-def script_json(value: Any) -> Markup:
+def script_json(value: object) -> Markup:
     """JSON that can stand in a script element: nothing in it can close the element or open a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
@@ -206,23 +208,18 @@ def numeric_columns(table: TableData) -> list[bool]:
 
 
 def duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
+    return "-" if seconds is None else f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
+
+
+OTHER_SPECS: dict[str, Callable[..., Spec]] = {"heat": heat_spec, "map": map_spec, "circles": circles_spec}
 
 
 def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
-    match panel:
-        case Heat():
-            return heat_spec(panel)
-        case Map():
-            return map_spec(panel)
-        case Lines():
-            return lines_spec(panel, pens_of, legend=legend)
-        case Points():
-            return points_spec(panel, pens_of, legend=legend)
-        case Circles():
-            return circles_spec(panel)
+    if isinstance(panel, Lines):
+        return lines_spec(panel, pens_of, legend=legend)
+    if isinstance(panel, Points):
+        return points_spec(panel, pens_of, legend=legend)
+    return OTHER_SPECS[panel.kind](panel)
 
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
@@ -231,17 +228,15 @@ def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str,
     Many narrow panels with the same curves have one legend for all of them, which leaves room for the curves.
     """
     maps = [panel.names or {} for panel in figure.panels if isinstance(panel, Map)]
-    words = {name: colour for names in maps for name, colour in names.items()}
-    if words:
+    if words := {name: colour for names in maps for name, colour in names.items()}:
         return [(name, colour, "") for name, colour in words.items()]
-    panels = [panel for panel in figure.panels if isinstance(panel, Lines) and not panel.levels and not panel.bands]
-    if figure.columns < NARROW or len(panels) < max(2, len(figure.panels)):
+    plain = [panel for panel in figure.panels if isinstance(panel, Lines) and not panel.levels and not panel.bands]
+    kinds = {tuple(groups(panel)) for panel in plain}
+    if figure.columns < NARROW or len(plain) < max(2, len(figure.panels)) or len(kinds) > 1:
         return []
-    names = list(groups(panels[0]))
-    if len(names) < 2 or any(list(groups(panel)) != names for panel in panels):
-        return []
+    (names,) = kinds
     dashes = ("", "6 4", "2 4", "9 4 2 4")
-    return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names]
+    return [(name, pens_of[name].colour, dashes[pens_of[name].dash]) for name in names] if len(names) > 1 else []
 
 
 CURVE_POINTS = 100
@@ -249,29 +244,28 @@ MOST_CURVES = 20_000_000  # bytes of curves in a page; points beyond have theirs
 MOST_ANSWERED = 50  # points whose curves one question brings
 
 Curves = Mapping[str, np.ndarray]
+PackedCurves = dict[str, dict[str, str]]  # by the number of a point and the name of a curve
 
 
 def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
     """Write the page of a sweep: a map of any measure over any two axes, curves of clicked points, and failures."""
-    parts = map_parts(points, packed(curves, tuple(points.curve_panels.values())))
+    parts = map_parts(points, packed(enumerate(curves), points))
     write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
 
 
-def kept_map_html(
-    title: str, intro: str, points: PointMap, curves: dict[str, dict[str, str]], chosen: Mapping[str, Any]
-) -> str:
+def kept_map_html(title: str, intro: str, points: PointMap, curves: PackedCurves, chosen: Mapping[str, object]) -> str:
     """The map of a sweep as one page to keep, as the reader has it on the screen."""
     return html_of("sweep.html.jinja", title, intro, **map_parts(points, curves, chosen))
 
 
-def map_html(points: PointMap, chosen: Mapping[str, Any] | None = None) -> str:
+def map_html(points: PointMap, chosen: Mapping[str, object] | None = None) -> str:
     """The map of a sweep as a piece of HTML, for a page that has its script; curves come when they are asked for."""
     return environment().get_template("points.html.jinja").render(**map_parts(points, None, chosen))
 
 
 def map_parts(
-    points: PointMap, curves: dict[str, dict[str, str]] | None, chosen: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    points: PointMap, curves: PackedCurves | None, chosen: Mapping[str, object] | None = None
+) -> dict[str, object]:
     """What the template takes: all numbers by their places on the axes, and the failures."""
     axes, rows = points.axes, points.rows
     known = {"point", "state", "error", *axes}
@@ -315,33 +309,29 @@ def map_parts(
     return {"data": data, "failures": failures}
 
 
-def word_colours(values: list[Any], given: Mapping[str, str] | None) -> list[dict[str, str]]:
-    if given is None:
-        given = {word: PALETTE[i % len(PALETTE)] for i, word in enumerate(dict.fromkeys(map(str, values)))}
-    return [{"name": name, "colour": colour} for name, colour in given.items()]
+def word_colours(values: Iterable[object], given: Mapping[str, str] | None) -> list[dict[str, str]]:
+    colours = given or dict(zip(dict.fromkeys(map(str, values)), itertools.cycle(PALETTE), strict=False))
+    return [{"name": name, "colour": colour} for name, colour in colours.items()]
 
 
-def curves_of_rows(
-    points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]
-) -> dict[str, dict[str, str]]:
+def curves_of_rows(points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]) -> PackedCurves:
     """The curves of some points of a sweep, packed for a map that asks for them."""
     numbers = [number for number in rows[:MOST_ANSWERED] if 0 <= number < len(points.rows)]
-    return packed(map(curves_of, numbers), tuple(points.curve_panels.values()), numbers)
+    return packed(((number, curves_of(number)) for number in numbers), points)
 
 
-def packed(
-    curves: Iterable[Curves], starts: tuple[str, ...], numbers: Sequence[int] | None = None
-) -> dict[str, dict[str, str]]:
+def packed(curves: Iterable[tuple[int, Curves]], points: PointMap) -> PackedCurves:
     """Curves for a page: float32 in base64, a tenth of what the digits would take."""
-    texts: dict[str, dict[str, str]] = {}
+    texts: PackedCurves = {}
+    starts = tuple(points.curve_panels.values())
     size = 0
-    for number, of_point in enumerate(curves) if numbers is None else zip(numbers, curves, strict=True):
+    for number, of_point in curves:
         if size > MOST_CURVES:
             break
-        wanted = {name: values for name, values in of_point.items() if name == "step" or name.startswith(starts)}
-        for name, values in wanted.items():
-            spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round()
-            text = base64.b64encode(np.asarray(values)[np.unique(spread.astype(int))].astype("<f4").tobytes()).decode()
-            texts.setdefault(str(number), {})[name] = text
-            size += len(text)
+        for name, values in of_point.items():
+            if name == "step" or name.startswith(starts):
+                spread = np.linspace(0, max(0, len(values) - 1), min(len(values), CURVE_POINTS)).round().astype(int)
+                text = base64.b64encode(np.asarray(values)[np.unique(spread)].astype("<f4").tobytes()).decode()
+                texts.setdefault(str(number), {})[name] = text
+                size += len(text)
     return texts

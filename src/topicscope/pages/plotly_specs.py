@@ -9,13 +9,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.pages.layout import (
+from topicscope.pages.panels import (
     BAND_ALPHAS,
     GREY,
     MARK_COLOUR,
     MOST_TICKS,
     NOTHING,
+    Circles,
+    Heat,
+    Lines,
+    Map,
     Pen,
+    Points,
+    Series,
     diameters,
     dodge,
     groups,
@@ -26,7 +32,6 @@ from topicscope.pages.layout import (
     positions,
     topic_ticks,
 )
-from topicscope.pages.panels import Circles, Heat, Lines, Map, Points, Series
 
 Spec = dict[str, Any]
 """A piece of what plotly draws, as JSON."""
@@ -34,21 +39,22 @@ Spec = dict[str, Any]
 FEW_CELLS = 400  # of a matrix that is sent as digits
 
 
-def axis_spec(label: str, *, log: bool = False) -> Spec:
-    common: Spec = {
+def axis_spec(label: str, *, log: bool = False, **more: Any) -> Spec:
+    return {
         "title": {"text": broken(label, 36), "standoff": 8},
         "type": "log" if log else "linear",
         "exponentformat": "power",
         "automargin": True,
+        **({"nticks": 5, "tickangle": 0} if log else {}),
+        **more,
     }
-    return common | ({"nticks": 5, "tickangle": 0} if log else {})
 
 
-def layout_spec(x_axis: Spec, y_axis: Spec) -> Spec:
+def layout_spec(x_axis: Spec, y_axis: Spec, *, right: int = 14, **more: Any) -> Spec:
     return {
         "xaxis": x_axis,
         "yaxis": y_axis,
-        "margin": {"l": 44, "r": 14, "t": 12, "b": 40},
+        "margin": {"l": 44, "r": right, "t": 12, "b": 40},
         "font": {"size": 13},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
@@ -56,7 +62,13 @@ def layout_spec(x_axis: Spec, y_axis: Spec) -> Spec:
         "hoverlabel": {"font": {"size": 13}, "namelength": -1},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
         "autosize": True,
+        **more,
     }
+
+
+def hover_of(panel: Heat | Map, places: str, value: str) -> str:
+    row, column = escaped(panel.y_label or "row"), escaped(panel.x_label or "column")
+    return f"{row}: %{{y{places}}}<br>{column}: %{{x{places}}}<br>{value}<extra></extra>"
 
 
 def escaped(words: str) -> str:
@@ -108,45 +120,42 @@ BAR: Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0, **ALL_LAB
 def heat_spec(heat: Heat) -> Spec:
     """For words, `words` has the numbers from which the page makes the hover text: per cell it would be megabytes."""
     matrix = np.array(heat.z, dtype=float)
-    rows, columns = matrix.shape
     finite = matrix[np.isfinite(matrix)] if np.isfinite(matrix).any() else np.zeros(1)
     title = {"title": {"text": escaped(heat.z_label), "side": "right"}} if heat.z_label else {}
     trace: Spec = {
         "type": "heatmap",
         "z": cells(matrix),
-        "x": json_numbers(positions(heat.x, columns)),
-        "y": json_numbers(positions(heat.y, rows)),
+        "x": json_numbers(positions(heat.x, matrix.shape[1])),
+        "y": json_numbers(positions(heat.y, matrix.shape[0])),
         "colorscale": "Cividis",
         "zmin": float(finite.min()) if heat.low is None else heat.low,
         "zmax": float(finite.max()) if heat.high is None else heat.high,
         "zauto": False,
         "colorbar": {**BAR, "exponentformat": "e", **title},
-        "hovertemplate": f"{escaped(heat.y_label or 'row')}: %{{y:.4~g}}"
-        f"<br>{escaped(heat.x_label or 'column')}: %{{x:.4~g}}<br>%{{z:.4~g}}<extra></extra>",
+        "hovertemplate": hover_of(heat, ":.4~g", "%{z:.4~g}"),
     }
-    x_axis, y_axis = axis_spec(heat.x_label, log=heat.log), axis_spec(heat.y_label, log=heat.log)
-    ticks_of = {"x": topic_ticks(heat, columns), "y": topic_ticks(heat, rows)}
-    for axis, ticks, given in zip((x_axis, y_axis), ticks_of.values(), (heat.x, heat.y), strict=True):
-        axis |= {"showgrid": False, "zeroline": False, **ALL_LABELS}
+    ticks_of = {"x": topic_ticks(heat, matrix.shape[1]), "y": topic_ticks(heat, matrix.shape[0])}
+    axes = [
+        axis_spec(label, log=heat.log, showgrid=False, zeroline=False, **ALL_LABELS)
+        for label in (heat.x_label, heat.y_label)
+    ]
+    for axis, ticks, given in zip(axes, ticks_of.values(), (heat.x, heat.y), strict=True):
         if ticks is not None:
             axis |= {"tickmode": "array", "tickvals": ticks[0], "ticktext": list(map(escaped, ticks[1]))}
         elif given is None:
-            axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(rows, columns) / MOST_TICKS))}
+            axis |= {"tick0": 0, "dtick": max(1, math.ceil(max(matrix.shape) / MOST_TICKS))}
         elif len(given) > 1:  # no room for marks at the edge, which the map would not fill
             axis["range"] = edges(given, log=heat.log)
     if heat.y is None:  # rows of a matrix: the first on top
-        y_axis["autorange"] = "reversed"
-    layout = layout_spec(x_axis, y_axis) | {"showlegend": False}
-    layout["margin"]["r"] = 8
-    panel: Spec = {"data": [trace, *mark_traces(heat)], "layout": layout}
+        axes[1]["autorange"] = "reversed"
+    panel: Spec = {"data": [trace, *mark_traces(heat)], "layout": layout_spec(*axes, right=8, showlegend=False)}
     if heat.contours:
         panel["contours"] = heat.contours  # the page draws them from the same numbers
-    words = [name for name, ticks in ticks_of.items() if ticks is not None]
     if heat.labels is not None:
         names = list(map(escaped, heat.labels))
         trace["customdata"] = [[[row, column] for column in names] for row in names]
         trace["hovertemplate"] = "%{customdata[0]} × %{customdata[1]}: %{z:.3~g}<extra></extra>"
-    elif words:
+    elif words := [name for name, ticks in ticks_of.items() if ticks is not None]:
         trace["hovertemplate"] = "%{text}: %{z:.3~g}<extra></extra>"
         panel["words"] = {"perTopic": heat.words_per_topic, "axes": words}
     return panel
@@ -186,12 +195,12 @@ def map_spec(chart: Map) -> Spec:
     log = chart.log and min(known, default=0) > 0
 
     def shown(value: float | None) -> float | None:
-        return None if value is None else math.log10(value) if log else value
+        return math.log10(value) if log and value is not None else value
 
     def cell(value: float | None) -> list[str]:
         return ["-" if value is None else escaped(names[int(value)]) if names else f"{value:.4g}"]
 
-    colour: Spec = {
+    colours: Spec = {
         "colorscale": "Cividis",
         "zmin": shown(chart.low),
         "zmax": shown(chart.high),
@@ -200,7 +209,7 @@ def map_spec(chart: Map) -> Spec:
     }
     if chart.names:
         steps = [[edge / len(names), c] for i, c in enumerate(chart.names.values()) for edge in (i, i + 1)]
-        colour = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
+        colours = {"colorscale": steps, "zmin": -0.5, "zmax": len(names) - 0.5, "showscale": False}
     trace: Spec = {
         "type": "heatmap",
         "x": list(map(escaped, chart.x)),
@@ -209,16 +218,10 @@ def map_spec(chart: Map) -> Spec:
         "customdata": [list(map(cell, row)) for row in chart.z],
         "xgap": 1,
         "ygap": 1,
-        **colour,
-        "hovertemplate": f"{escaped(chart.y_label or 'row')}: %{{y}}"
-        f"<br>{escaped(chart.x_label or 'column')}: %{{x}}<br>%{{customdata[0]}}<extra></extra>",
+        **colours,
+        "hovertemplate": hover_of(chart, "", "%{customdata[0]}"),
+        **({} if known else {"showscale": False}),
     }
-    axes = [axis_spec(label) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
-    layout = layout_spec(*axes) | {"showlegend": False}
-    if not known:
-        trace["showscale"] = False
-        note = {"text": NOTHING, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
-        layout["annotations"] = [note]
     crosses: Spec = {
         "type": "scatter",
         "mode": "markers",
@@ -227,7 +230,10 @@ def map_spec(chart: Map) -> Spec:
         "marker": {"symbol": "x-thin", "size": 8, "line": {"color": "black", "width": 2}},
         "hoverinfo": "skip",
     }
-    return {"data": [trace, *([crosses] if chart.marks else [])], "layout": layout}
+    axes = [axis_spec(label) | {"type": "category", "showgrid": False} for label in (chart.x_label, chart.y_label)]
+    note = {"text": NOTHING, "showarrow": False, "xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5}
+    layout = layout_spec(*axes, showlegend=False) | ({} if known else {"annotations": [note]})
+    return {"data": [trace, crosses] if chart.marks else [trace], "layout": layout}
 
 
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -243,8 +249,13 @@ def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
         pen = pens_of[pen_key(series)]
         common: Spec = {"type": "scatter", "x": json_numbers(series.x), "legendgroup": pen_key(series)}
         if series.low is not None and series.high is not None:
-            line = {"width": 0, "color": pen.colour}
-            edge: Spec = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
+            edge: Spec = {
+                **common,
+                "mode": "lines",
+                "line": {"width": 0, "color": pen.colour},
+                "hoverinfo": "skip",
+                "showlegend": False,
+            }
             filled = {"fill": "tonexty", "fillcolor": see_through(pen.colour)}
             data += [edge | {"y": rounded(series.low)}, edge | {"y": rounded(series.high)} | filled]
         curve = {
@@ -364,6 +375,13 @@ HEIGHT, LETTERS = 520, 60
 def circles_spec(circles: Circles) -> Spec:
     """`details` has what the page shows of a chosen circle: its name, the text, and things with a number each."""
     order, across = largest_first(circles), diameters(circles)
+    colours: Spec = {
+        "color": rounded([circles.values[i] for i in order]),
+        "colorscale": "Cividis",
+        "colorbar": {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}},
+    }
+    if circles.colours is not None:
+        colours = {"color": [circles.colours[i] for i in order]}
     trace: Spec = {
         "type": "scatter",
         "mode": "markers+text",
@@ -376,27 +394,18 @@ def circles_spec(circles: Circles) -> Spec:
             "size": rounded([across[i] for i in order]),
             "opacity": 0.75,
             "line": {"color": "white", "width": 1},
-            **colour(circles, order),
+            **colours,
         },
         "customdata": [["<br>".join(broken(line, LETTERS) for line in circles.texts[i])] for i in order],
         "hovertemplate": "%{customdata[0]}<extra></extra>",
     }
-    bare = {"showticklabels": False, "ticks": ""}
-    axes = [axis_spec(label) | bare for label in (circles.x_label, circles.y_label)]
-    if circles.ends is not None:
-        for axis, ends in zip(axes, (circles.ends[:2], circles.ends[2:]), strict=True):
-            axis["range"] = list(ends)
-    layout = layout_spec(*axes) | {"showlegend": False}
-    layout["margin"] |= {"r": 8}
-    panel: Spec = {"data": [trace], "layout": layout, "height": HEIGHT}
+    ends = ({}, {}) if circles.ends is None else ({"range": list(circles.ends[:2])}, {"range": list(circles.ends[2:])})
+    axes = [
+        axis_spec(label, showticklabels=False, ticks="") | end
+        for label, end in zip((circles.x_label, circles.y_label), ends, strict=True)
+    ]
+    panel: Spec = {"data": [trace], "layout": layout_spec(*axes, right=8, showlegend=False), "height": HEIGHT}
     if circles.details:
-        both = zip(circles.texts, circles.details, strict=True)
-        panel["details"] = [[name, text[0], things] for name, (text, things) in zip(circles.names, both, strict=True)]
+        both = zip(circles.names, circles.texts, circles.details, strict=True)
+        panel["details"] = [[name, text[0], things] for name, text, things in both]
     return panel
-
-
-def colour(circles: Circles, order: list[int]) -> Spec:
-    if circles.colours is not None:
-        return {"color": [circles.colours[i] for i in order]}
-    bar = {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}}
-    return {"color": rounded([circles.values[i] for i in order]), "colorscale": "Cividis", "colorbar": bar}

@@ -38,21 +38,17 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
     """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5)."""
     layers = layer_names(runs[0].metrics)
-    panels = []
     rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
+    panels = []
     for title, column, y_label in [*rows, ("rotation of W_V over 10 steps", "rotation", "(1 - cos) / 2")]:
-        of_layers = {layer: curves(runs, labels, f"{column}_{layer}") for layer in layers}
-        if any(one.x for series in of_layers.values() for one in series):  # fewer than ten steps: no rotation
-            panels += [
-                Lines(f"{title} ({layer_title(layer)})", series, "step", y_label) for layer, series in of_layers.items()
-            ]
-    return Figure(
-        "figure5",
-        "Norms and rotation, layer by layer",
-        "Norms of key, query and value and the rotation of value against steps, one panel per layer.",
-        panels,
-        columns=len(layers),
-    )
+        row = [
+            Lines(f"{title} ({layer_title(layer)})", curves(runs, labels, f"{column}_{layer}"), "step", y_label)
+            for layer in layers
+        ]
+        if any(series.x for panel in row for series in panel.series):  # fewer than ten steps: no rotation
+            panels += row
+    alt = "Norms of key, query and value and the rotation of value against steps, one panel per layer."
+    return Figure("figure5", "Norms and rotation, layer by layer", alt, panels, columns=len(layers))
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
@@ -73,14 +69,19 @@ def gradient_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def curves(runs: Sequence[PretrainRun], labels: Sequence[str], column: str) -> list[Series]:
-    series = []
-    for run, setting in zip(runs, settings(runs, labels), strict=True):
-        y = run.metrics[column]
-        steps = np.flatnonzero(np.isfinite(y))
-        pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
-        name = f"{setting}, seed {run.config.seed}" if labels else setting
-        series.append(Series(name, [float(i) for i in pick], [float(f"{v:.5g}") for v in y[pick]], group=setting))
-    return series
+    return [
+        Series(
+            f"{setting}, seed {run.config.seed}" if labels else setting, *thinned(run.metrics[column]), group=setting
+        )
+        for run, setting in zip(runs, settings(runs, labels), strict=True)
+    ]
+
+
+def thinned(values: Float[np.ndarray, " S"]) -> tuple[list[float], list[float]]:
+    """Steps and values, where there are some; of a long curve evenly spread ones."""
+    steps = np.flatnonzero(np.isfinite(values))
+    pick = steps[np.unique(np.linspace(0, len(steps) - 1, min(len(steps), POINTS)).round().astype(int))]
+    return [float(step) for step in pick], [float(f"{value:.5g}") for value in values[pick]]
 
 
 def settings(runs: Sequence[PretrainRun], labels: Sequence[str]) -> Sequence[str]:
@@ -107,22 +108,25 @@ def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Tabl
             steps = [started[part] for part in parts] + [getattr(stages, part) for part in parts]
             mark = "" if levelled(run.metrics, layer) else " *"
             rows.append(
-                [setting, str(run.config.seed), layer_title(layer)]
-                + [f"{step:.0f}" if np.isfinite(step) else "never" for step in steps]
-                + [f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-"]
+                [
+                    *(setting, str(run.config.seed), layer_title(layer)),
+                    *(f"{step:.0f}" if np.isfinite(step) else "never" for step in steps),
+                    f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-",
+                ]
             )
-    columns = [f"{part} starts" for part in parts] + [f"t50 {part}" for part in parts]
     title = "Starts (a tenth of the rise), half-way points and stage separation"
     if any(row[-1].endswith("*") for row in rows):
         title += " (*: a norm still rises at the end, so that t50 depends on the length of the run)"
+    columns = [*(f"{part} starts" for part in parts), *(f"t50 {part}" for part in parts)]
     return TableData(title, ["setting", "seed", "layer", *columns, "separation"], rows)
 
 
 def levelled(metrics: Metrics, layer: str) -> bool:
     """Whether the norms have reached a plateau: the last tenth of the run adds less than a twentieth of the rise."""
-    for norm in layer_metrics(metrics, layer).values():
+
+    def rises(norm: Float[np.ndarray, " S"]) -> bool:
         tenth = max(1, len(norm) // 10)
         last, before = norm[-tenth:].mean(), norm[-2 * tenth : -tenth].mean() if len(norm) > tenth else norm[0]
-        if last - before > 0.05 * abs(last - norm[0]):
-            return False
-    return True
+        return bool(last - before > 0.05 * abs(last - norm[0]))
+
+    return not any(map(rises, layer_metrics(metrics, layer).values()))

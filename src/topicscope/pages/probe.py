@@ -1,7 +1,6 @@
 """A probe: verdicts, effects, heads, topics, co-occurrence; the paper's Tables 1, 2 and 5."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,15 +19,17 @@ from topicscope.language import (
     short,
     standing_heads,
 )
-from topicscope.measure import Effect
-from topicscope.pages.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded
+from topicscope.pages.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded, curve_of
 from topicscope.pages.probe_layers import (
     ablation_section,
+    against_chance,
+    at_first,
     by_model,
     document_section,
     label_section,
     number,
     setting_name,
+    setting_of,
     state_section,
     with_interval,
 )
@@ -54,18 +55,10 @@ PAPER = {
     },
 }  # ratios same / different of cosine, dot and attention at thresholds .0005, .001, .002: Tables 1 and 5
 
-Row = TypeVar("Row", HeadRow, TopicRow, ProbeRow)
-
 
 def measure_name(measure: str, what: str = "") -> str:
     """Of attention it says of which heads. `what`: of the measure, such as ' ratio'."""
-    plain = f"{measure}{what}".replace("_", " ")
-    return f"attention{what}, {HEADS[measure]}" if measure in HEADS else plain
-
-
-def at_first(rows: Sequence[Row]) -> list[Row]:
-    """The rows at the first threshold and kind of topics."""
-    return [row for row in rows if (row.threshold, row.topics_per_word) == (rows[0].threshold, rows[0].topics_per_word)]
+    return f"attention{what}, {HEADS[measure]}" if measure in HEADS else f"{measure}{what}".replace("_", " ")
 
 
 def family(model: str, kind: str) -> str:
@@ -96,25 +89,30 @@ def setting(row: ProbeRow) -> list[str]:
 
 def difference_table(rows: Sequence[ProbeRow]) -> TableData:
     """Every effect of a probe: same-topic mean minus different-topic mean, its 95% interval and its controls."""
-    cells = [
+    return TableData(
+        "Every effect, and the same by chance",
         [
-            *setting(row),
-            measure_name(measure),
-            number(effect.same, 4),
-            number(effect.different, 4),
-            number(effect.difference),
-            interval_text(effect.interval),
-            interval_text(effect.null_interval),
-            number(effect.p_value),
-            "-" if effect.matched is None else with_interval(effect.matched.difference, effect.matched.interval),
-        ]
-        for row in rows
-        for measure, effect in row.effects.items()
-        if effect is not None
-    ]
-    columns = ["model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"]
-    controls = ["shuffled topics", "p", "matched frequencies"]
-    return TableData("Every effect, and the same by chance", columns + controls, cells, folded=True)
+            *("model", "weights", "threshold", "topics per word", "measure", "same", "different", "difference", "95%"),
+            *("shuffled topics", "p", "matched frequencies"),
+        ],
+        [
+            [
+                *setting(row),
+                measure_name(measure),
+                number(effect.same, 4),
+                number(effect.different, 4),
+                number(effect.difference),
+                interval_text(effect.interval),
+                interval_text(effect.null_interval),
+                number(effect.p_value),
+                "-" if effect.matched is None else with_interval(effect.matched.difference, effect.matched.interval),
+            ]
+            for row in rows
+            for measure, effect in row.effects.items()
+            if effect is not None
+        ],
+        folded=True,
+    )
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
@@ -166,28 +164,34 @@ def topic_table(topics: Sequence[TopicRow]) -> TableData:
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     """The paper's Table 2 for a probe: pairs of one topic against the pairs that stand together most often."""
     measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
-    columns = [f"{measure_name(name)}: {which}" for name in measures for which in ("same topic", "co-occurring (95%)")]
-    cells = [
+    kinds = ("same topic", "co-occurring (95%)")
+    return TableData(
+        "Pairs of one topic against the pairs that co-occur most",
         [
-            short(row.model),
-            number(row.threshold),
-            str(row.pairs),
-            "-" if row.of_one_topic is None else str(row.of_one_topic),
-            *(cell for name in measures for cell in both(row, name)),
-        ]
-        for row in rows
-    ]
-    title = "Pairs of one topic against the pairs that co-occur most"
-    return TableData(title, ["model", "threshold", "pairs", "of them of one topic", *columns], cells)
+            *("model", "threshold", "pairs", "of them of one topic"),
+            *(f"{measure_name(name)}: {kind}" for name in measures for kind in kinds),
+        ],
+        [
+            [
+                short(row.model),
+                number(row.threshold),
+                str(row.pairs),
+                "-" if row.of_one_topic is None else str(row.of_one_topic),
+                *(cell for name in measures for cell in both(row, name)),
+            ]
+            for row in rows
+        ],
+    )
 
 
 def commonest_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     """The pairs that the control begins with; those of all thresholds begin alike."""
-    cells = []
-    for _, model, mine in by_model(rows):
-        longest = max((row.commonest for row in mine), key=len)
-        cells += [[short(model), str(place), *pair] for place, pair in enumerate(longest, start=1)]
-    return TableData("The pairs that co-occur most", ["model", "place", "word", "word"], cells)
+    longest = {model: max((row.commonest for row in mine), key=len) for _, model, mine in by_model(rows)}
+    return TableData(
+        "The pairs that co-occur most",
+        ["model", "place", "word", "word"],
+        [[short(model), str(at), *pair] for model, pairs in longest.items() for at, pair in enumerate(pairs, start=1)],
+    )
 
 
 def both(row: CooccurrenceRow, measure: str) -> tuple[str, str]:
@@ -213,67 +217,69 @@ MEASURES = {
 
 
 def verdict_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    cells = [
-        [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
-        for verdict in verdicts
-        for place, answer in verdict.answers.items()
-        if answer.checks
-    ]
-    columns = ["model", "where", "encodes topics?", *(f"beyond {name}" for name in NAMES.values())]
-    return TableData("Does the model encode topics, beyond each control?", columns, cells)
+    return TableData(
+        "Does the model encode topics, beyond each control?",
+        ["model", "where", "encodes topics?", *(f"beyond {name}" for name in NAMES.values())],
+        [
+            [short(verdict.model), place, answer.answer, *(answer.controls[control] for control in CONTROLS)]
+            for verdict in verdicts
+            for place, answer in verdict.answers.items()
+            if answer.checks
+        ],
+    )
 
 
 def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
-    cells = [
+    return TableData(
+        "What each control saw",
+        ["model", "where", "control", "threshold", "answer", "words", "pairs", "number (95%)", "why"],
         [
-            short(verdict.model),
-            place,
-            NAMES[row.control],
-            number(row.threshold, 6),
-            row.check.answer,
-            str(row.words),
-            "-" if row.pairs is None else f"{row.pairs:,.0f}",
-            with_interval(row.check.number, row.check.interval),
-            row.check.why,
-        ]
-        for verdict in verdicts
-        for place, answer in verdict.answers.items()
-        for row in answer.checks
-        if row.check.answer != "off"
-    ]
-    columns = ["model", "where", "control", "threshold", "answer", "words", "pairs", "number (95%)", "why"]
-    return TableData("What each control saw", columns, cells, folded=True)
+            [
+                short(verdict.model),
+                place,
+                NAMES[row.control],
+                number(row.threshold, 6),
+                row.check.answer,
+                str(row.words),
+                "-" if row.pairs is None else f"{row.pairs:,.0f}",
+                with_interval(row.check.number, row.check.interval),
+                row.check.why,
+            ]
+            for verdict in verdicts
+            for place, answer in verdict.answers.items()
+            for row in answer.checks
+            if row.check.answer != "off"
+        ],
+        folded=True,
+    )
 
 
 def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
     """Differences between same-topic and different-topic pairs, beside shuffled topics and fresh weights."""
-    figures = []
-    alt = (
-        "Same-topic mean minus different-topic mean, with 95% intervals, beside the middle 95% of the same "
-        "difference with topics shuffled among words. Zero: no topics."
-    )
-    for place, model, mine in by_model(rows):
-        panels = [forest(mine, name, title) for name, title in MEASURES.items() if any(getattr(r, name) for r in mine)]
-        title = f"{short(model)}: is it more than chance?"
-        figures.append(Figure(f"probe-forest-{place}", title, alt, panels, len(panels), {SHUFFLED: "#9aa0a6"}))
-    return figures
+    return [
+        Figure(
+            f"probe-forest-{place}",
+            f"{short(model)}: is it more than chance?",
+            "Same-topic mean minus different-topic mean, with 95% intervals, beside the middle 95% of the same "
+            "difference with topics shuffled among words. Zero: no topics.",
+            [forest(mine, name, title) for name, title in MEASURES.items() if any(row.effects[name] for row in mine)],
+            len(MEASURES),
+            {SHUFFLED: "#9aa0a6"},
+        )
+        for place, model, mine in by_model(rows)
+    ]
 
 
 def forest(rows: Sequence[ProbeRow], measure: str, title: str) -> Points:
-    settings = list(dict.fromkeys((row.threshold, row.topics_per_word) for row in rows))
-    names = ["given topics" if t is None else f"{t:g}" + ("" if w == "one" else f", {w}") for t, w in settings]
-    effects: list[tuple[str, float, Effect]] = [
-        (row.variant, float(settings.index((row.threshold, row.topics_per_word))), effect)
-        for row in rows
-        if (effect := getattr(row, measure)) is not None
-    ]
-    series = [
-        banded(name, [(x, e.difference, e.interval) for of, x, e in effects if of == variant], markers=False)
-        for variant, name in FOREST_NAMES.items()
-    ]
-    null = [(x, e.null_interval) for of, x, e in effects if of == "trained" and e.null_interval is not None]
-    series.append(banded(SHUFFLED, [(x, (low + high) / 2, (low, high)) for x, (low, high) in null], markers=False))
-    return Points(title, names, [curve for curve in series if curve.x], "difference", [(0.0, "no difference")])
+    settings = list(dict.fromkeys(setting_of(row) for row in rows))
+    effects = [(row.variant, float(settings.index(setting_of(row))), row.effects[measure]) for row in rows]
+    return Points(
+        title,
+        ["given topics" if t is None else f"{t:g}" + ("" if w == "one" else f", {w}") for t, w in settings],
+        against_chance(effects, FOREST_NAMES, SHUFFLED),
+        "difference",
+        [(0.0, "no difference")],
+    )
 
 
 SHOWN = 8  # topics at each end that a figure shows: the tightest and the loosest
@@ -356,60 +362,78 @@ def smallest_p(settings: Measurement) -> str:
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
     """Ratios of cosine, dot product and attention against the threshold; a ratio that is undefined has no point."""
     shown = [row for row in rows if row.threshold is not None and row.topics_per_word == rows[0].topics_per_word]
-    models = dict.fromkeys((row.model, row.variant) for row in shown)
-    panels = []
-    for measure in MAIN_MEASURES:
-        # Embeddings of random weights have no ratio worth a curve: their different-topic mean may be zero.
-        wanted = [key for key in models if key[1] == "trained" or measure == "attention"]
-        curves = (ratio_curve([row for row in shown if (row.model, row.variant) == key], measure) for key in wanted)
-        series = [curve for curve in curves if curve.x]
-        levels = [(1.0, "no effect")]
-        panels.append(Lines(measure_name(measure), series, "threshold", "same / different", log_x=True, levels=levels))
-    alt = "Ratios of cosine, dot product and attention against the threshold."
-    return Figure("probe-ratios", "Same topic over different topic", alt, panels, columns=3)
+    return Figure(
+        "probe-ratios",
+        "Same topic over different topic",
+        "Ratios of cosine, dot product and attention against the threshold.",
+        [
+            Lines(
+                measure_name(measure),
+                [curve for curve in ratio_curves(shown, measure) if curve.x],
+                "threshold",
+                "same / different",
+                log_x=True,
+                levels=[(1.0, "no effect")],
+            )
+            for measure in MAIN_MEASURES
+        ],
+        columns=3,
+    )
 
 
-def ratio_curve(rows: Sequence[ProbeRow], measure: str) -> Series:
-    effects = [(row.threshold or 0.0, effect) for row in rows if (effect := row.effects[measure]) is not None]
-    points = [(threshold, effect.ratio, effect.ratio_interval) for threshold, effect in effects]
-    if rows[0].variant == "trained":
-        return banded(short(rows[0].model), points)
-    return banded(f"{short(rows[0].model)}, random weights", points, "random weights, all models")
+def ratio_curves(rows: Sequence[ProbeRow], measure: str) -> Iterator[Series]:
+    for model, variant in dict.fromkeys((row.model, row.variant) for row in rows):
+        points = [
+            (row.threshold or 0.0, effect.ratio, effect.ratio_interval)
+            for row in rows
+            if (row.model, row.variant) == (model, variant) and (effect := row.effects[measure]) is not None
+        ]
+        if variant == "trained":
+            yield banded(short(model), points)
+        elif measure == "attention":  # of embeddings the different-topic mean may be zero: no ratio worth a curve
+            yield banded(f"{short(model)}, random weights", points, "random weights, all models")
 
 
 def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
     """Which heads attend more to words of the same topic: one map per model, layers by heads."""
-    figures = []
-    for place, model, all_rows in by_model(heads):
-        mine = at_first(all_rows)
-        panels = []
-        for part in dict.fromkeys(head.part for head in mine):
-            here = [head for head in mine if head.part == part]
-            z = np.full((max(head.layer for head in here) + 1, max(head.head for head in here) + 1), np.nan)
-            for head in here:
-                z[head.layer, head.head] = head.effect.difference
-            panels.append(Heat(f"{part} attention", z.tolist(), "head", "layer", shown_in=f"{model} {part}"))
-        title = f"{short(model)}: more attention to the same topic, head by head, {setting_name(mine)}"
-        alt = "Difference of attention inside and between topics (.01 is even attention), layers by heads."
-        figures.append(Figure(f"probe-heads-{place}", title, alt, panels))
-    return figures
+    return [
+        Figure(
+            f"probe-heads-{place}",
+            f"{short(model)}: more attention to the same topic, head by head, {setting_name(mine)}",
+            "Difference of attention inside and between topics (.01 is even attention), layers by heads.",
+            [head_map(model, part, at_first(mine)) for part in dict.fromkeys(head.part for head in at_first(mine))],
+        )
+        for place, model, mine in by_model(heads)
+    ]
+
+
+def head_map(model: str, part: str, heads: Sequence[HeadRow]) -> Heat:
+    here = {(head.layer, head.head): head.effect.difference for head in heads if head.part == part}
+    z = np.full(np.max(list(here), axis=0) + 1, np.nan)
+    for place, difference in here.items():
+        z[place] = difference
+    return Heat(f"{part} attention", z.tolist(), "head", "layer", shown_in=f"{model} {part}")
 
 
 def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
-    figures = []
-    for place, model, all_rows in by_model(topics):
-        mine = sorted(at_first(all_rows), key=lambda topic: -topic.cosine)
-        shown = mine if len(mine) <= 2 * SHOWN else mine[:SHOWN] + mine[-SHOWN:]
-        curves: dict[str, list[float | None]] = {
-            "inside the topic": [topic.cosine for topic in shown],
-            "to the nearest topic": [topic.nearest_cosine for topic in shown],
-            "to the farthest topic": [topic.farthest_cosine for topic in shown],
-        }
-        series = []
-        for label, values in curves.items():
-            known = {float(x): value for x, value in enumerate(values) if value is not None}
-            series.append(Series(label, list(known), list(known.values())))
-        panel = Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")
-        alt = "Mean cosine inside topics and to other topics."
-        figures.append(Figure(f"probe-topics-{place}", f"{short(model)}: topics", alt, [panel], columns=1))
-    return figures
+    return [
+        Figure(
+            f"probe-topics-{place}",
+            f"{short(model)}: topics",
+            "Mean cosine inside topics and to other topics.",
+            [topic_panel(sorted(at_first(mine), key=lambda topic: -topic.cosine))],
+            columns=1,
+        )
+        for place, model, mine in by_model(topics)
+    ]
+
+
+def topic_panel(topics: list[TopicRow]) -> Points:
+    shown = topics if len(topics) <= 2 * SHOWN else topics[:SHOWN] + topics[-SHOWN:]
+    curves: dict[str, list[float | None]] = {
+        "inside the topic": [topic.cosine for topic in shown],
+        "to the nearest topic": [topic.nearest_cosine for topic in shown],
+        "to the farthest topic": [topic.farthest_cosine for topic in shown],
+    }
+    series = [curve_of(label, enumerate(values)) for label, values in curves.items()]
+    return Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")

@@ -1,7 +1,7 @@
 """A probe layer by layer and document by document: hidden states, labels, ablation, marked texts."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from topicscope.language import (
     TREATMENTS,
@@ -19,17 +19,8 @@ from topicscope.language import (
     interval_text,
     short,
 )
-from topicscope.measure import FOLDS, Interval
-from topicscope.pages.panels import (
-    Figure,
-    Lines,
-    MarkedText,
-    Points,
-    Section,
-    Series,
-    TableData,
-    banded,
-)
+from topicscope.measure import FOLDS, Effect, Interval
+from topicscope.pages.panels import Figure, Lines, MarkedText, Points, Section, Series, TableData, banded, curve_of
 
 TITLES = {
     "raw": "cosine of states",
@@ -66,6 +57,17 @@ def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
 
 
 Row = TypeVar("Row", AblationRow, CooccurrenceRow, DocumentRow, HeadRow, ProbeRow, StateRow, TopicRow)
+Layered = TypeVar("Layered", LabelRow, StateRow)
+Chosen = TypeVar("Chosen", HeadRow, ProbeRow, StateRow, TopicRow)
+
+
+def setting_of(row: Chosen) -> tuple[float | None, str]:
+    return row.threshold, row.topics_per_word
+
+
+def at_first(rows: Sequence[Chosen]) -> list[Chosen]:
+    """The rows at the first threshold and kind of topics."""
+    return [row for row in rows if setting_of(row) == setting_of(rows[0])]
 
 
 def by_model(rows: Sequence[Row]) -> Iterator[tuple[int, str, list[Row]]]:
@@ -74,38 +76,49 @@ def by_model(rows: Sequence[Row]) -> Iterator[tuple[int, str, list[Row]]]:
         yield place, model, [row for row in rows if row.model == model]
 
 
+def by_part(rows: Sequence[Layered]) -> Iterator[tuple[str, list[Layered]]]:
+    """Short name and rows of each part (encoder, decoder) of each model."""
+    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
+        yield f"{short(model)}, {part}", [row for row in rows if (row.model, row.part) == (model, part)]
+
+
 def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
     """Of each model the rows at the threshold with most words."""
-    chosen = []
-    for _, _, mine in by_model(rows):
-        most = max(mine, key=lambda row: row.words)
-        chosen += [
-            row for row in mine if (row.threshold, row.topics_per_word) == (most.threshold, most.topics_per_word)
-        ]
-    return chosen
+    most = {model: setting_of(max(mine, key=lambda row: row.words)) for _, model, mine in by_model(rows)}
+    return [row for _, model, mine in by_model(rows) for row in mine if setting_of(row) == most[model]]
 
 
 def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
     figures: list[Figure] = []
-    rows = shown_states(rows)
-    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
-        mine = [row for row in rows if (row.model, row.part) == (model, part)]
+    for part, mine in by_part(shown_states(rows)):
         drawn = [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)]
-        panels = [panel for panel in drawn if panel.series]
-        if not panels:
-            continue
-        title = f"{short(model)}, {part}: hidden states by layer, {setting_name(mine)}"
-        name = f"probe-states-{len(figures) + 1}"
-        alt = "Curves over layers: same-topic minus different-topic cosine, and R2 of the topic mixture."
-        figures.append(Figure(name, title, alt, panels, columns=3))
+        if panels := [panel for panel in drawn if panel.series]:
+            title = f"{part}: hidden states by layer, {setting_name(mine)}"
+            alt = "Curves over layers: same-topic minus different-topic cosine, and R2 of the topic mixture."
+            figures.append(Figure(f"probe-states-{len(figures) + 1}", title, alt, panels, columns=3))
     return figures
 
 
-def curves_by_layer(
-    rows: Iterable[StateRow | LabelRow], value: Callable[[Any], tuple[float | None, Interval | None]]
+def against_chance(
+    effects: Sequence[tuple[str, float, Effect | None]], weights: Mapping[str, str], shuffled: str
 ) -> list[Series]:
+    """Differences of (variant, x, effect) for each kind of weights, and their middle 95% with shuffled topics.
+
+    Curves without points are left out.
+    """
+    known = [(variant, x, effect) for variant, x, effect in effects if effect is not None]
+    series = [
+        banded(name, [(x, effect.difference, effect.interval) for of, x, effect in known if of == variant])
+        for variant, name in weights.items()
+    ]
+    null = [(x, effect.null_interval) for of, x, effect in known if of == "trained" and effect.null_interval]
+    series.append(banded(shuffled, [(x, (low + high) / 2, (low, high)) for x, (low, high) in null]))
+    return [curve for curve in series if curve.x]
+
+
+def curves_by_layer(values: Sequence[tuple[StateRow | LabelRow, float | None, Interval | None]]) -> list[Series]:
     return [
-        banded(name, [(float(row.layer), *value(row)) for row in rows if row.variant == variant])
+        banded(name, [(float(row.layer), value, ends) for row, value, ends in values if row.variant == variant])
         for variant, name in WEIGHTS.items()
     ]
 
@@ -115,64 +128,65 @@ def layer_panel(title: str, series: list[Series], y_label: str, levels: Sequence
 
 
 def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
-    def difference(row: StateRow) -> tuple[float | None, Interval | None]:
-        effect = row.effects[treatment]
-        return (None, None) if effect is None else (effect.difference, effect.interval)
-
-    trained = [(float(row.layer), row.effects[treatment]) for row in rows if row.variant == "trained"]
-    null = [(layer, effect.null_interval) for layer, effect in trained if effect is not None and effect.null_interval]
-    shuffled = banded(SHUFFLED, [(layer, (low + high) / 2, (low, high)) for layer, (low, high) in null])
-    series = [*curves_by_layer(rows, difference), shuffled]
-    return layer_panel(TITLES[treatment], series, "same minus different topic")
+    effects = [(row.variant, float(row.layer), row.effects[treatment]) for row in rows]
+    return layer_panel(TITLES[treatment], against_chance(effects, WEIGHTS, SHUFFLED), "same minus different topic")
 
 
 def mixture_panel(rows: Sequence[StateRow]) -> Lines:
-    scored = [row for row in rows if row.mixture is not None]
-    series = curves_by_layer(scored, lambda row: (row.mixture.mixture_r2, row.mixture.mixture_interval))
-    trained = [(float(row.layer), row.mixture) for row in scored if row.variant == "trained"]
-    chance = [(layer, None if score is None else score.shuffled_r2, None) for layer, score in trained]
+    scores = [(row, row.mixture) for row in rows if row.mixture is not None]
+    series = curves_by_layer([(row, score.mixture_r2, score.mixture_interval) for row, score in scores])
+    chance = [(float(row.layer), score.shuffled_r2, None) for row, score in scores if row.variant == "trained"]
     series.append(banded("shuffled mixtures", chance))
-    levels = []
-    if scored and (score := scored[0].mixture):
-        named = ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))
-        levels = [(r2, label) for r2, label in named if r2 is not None]
+    levels = [
+        (r2, label)
+        for _, score in scores[:1]
+        for r2, label in ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))
+        if r2 is not None
+    ]
     return layer_panel("topic mixture from the mean state", series, "R2", levels)
 
 
 def position_panel(rows: Sequence[StateRow]) -> Lines:
     """Of the trained model: one curve per place in the document."""
-    scores = [(float(row.layer), row.mixture) for row in rows if row.mixture is not None and row.mixture.by_position]
-    places = dict.fromkeys(place for _, score in scores for place in score.by_position)
-    series = []
-    for place in places:
-        known = {layer: r2 for layer, score in scores if (r2 := score.by_position.get(place)) is not None}
-        series.append(Series(f"after {place} of the words", list(known), list(known.values()), markers=True))
+    trained = [row for row in rows if row.variant == "trained"]
+    scores = [(row.layer, row.mixture.by_position) for row in trained if row.mixture is not None]
+    series = [
+        curve_of(f"after {place} of the words", [(layer, r2.get(place)) for layer, r2 in scores], markers=True)
+        for place in dict.fromkeys(place for _, r2 in scores for place in r2)
+    ]
     return layer_panel("topic mixture from a single state", series, "R2")
 
 
 def state_table(rows: Sequence[StateRow]) -> TableData:
     shown = shown_states(rows)
-    fresh = {(row.model, row.part, row.layer): row for row in shown if row.variant == "random"}
+    fresh = {(row.model, row.part, row.layer): row.mixture for row in shown if row.variant == "random"}
     cells = []
     for row in (row for row in shown if row.variant == "trained"):
-        other, score = fresh.get((row.model, row.part, row.layer)), row.mixture
-        effects = row.raw, row.effects["all_but_top"]
-        untrained = other.mixture.mixture_r2 if other and other.mixture else None
+        untrained, score = fresh.get((row.model, row.part, row.layer)), row.mixture
         cells.append(
             [
                 short(row.model),
                 f"{row.part} {row.layer}{' (embedding output)' if row.layer == 0 else ''}",
                 str(row.words),
-                *("-" if effect is None else with_interval(effect.difference, effect.interval) for effect in effects),
+                *(
+                    "-" if effect is None else with_interval(effect.difference, effect.interval)
+                    for effect in (row.raw, row.effects["all_but_top"])
+                ),
                 number(row.raw.p_value if row.raw else None),
                 f"{number(score.mixture_r2)} {interval_text(score.mixture_interval)}" if score else "-",
-                number(untrained),
+                number(untrained.mixture_r2 if untrained else None),
                 number(score.bag_of_words_r2 if score else None),
             ]
         )
-    title = "Hidden states by layer: same minus different topic (cosine), and R2 of the topic mixture, "
-    columns = ["model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"]
-    return TableData(title + setting_name(shown), [*columns, "R2 (95%)", f"R2, {FRESH}", "R2, bag of words"], cells)
+    return TableData(
+        f"Hidden states by layer: same minus different topic (cosine), and R2 of the topic mixture, "
+        f"{setting_name(shown)}",
+        [
+            *("model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"),
+            *("R2 (95%)", f"R2, {FRESH}", "R2, bag of words"),
+        ],
+        cells,
+    )
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -198,39 +212,54 @@ def ablation_section(probe: Probe) -> Section:
 
 
 def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
-    figures = []
-    for place, model, mine in by_model([row for row in rows if row.topical_rise is not None]):
-        names = [f"at {row.at}" for row in mine]
-        topical = [(float(at), row.topical_rise, row.topical_interval) for at, row in enumerate(mine)]
-        random = [(float(at), row.random_rise, row.random_interval) for at, row in enumerate(mine)]
-        series = [banded(TOPICAL, topical, markers=False), banded(RANDOM, random, markers=False)]
-        panel = Points("heads output their mean", names, series, "rise of the loss (nats)", [(0.0, "no rise")])
-        title = f"{short(model)}: the loss without topical heads"
-        alt = "Rise of the loss without topical heads and without random heads, with 95% intervals."
-        figures.append(Figure(f"probe-ablation-{place}", title, alt, [panel], 1))
-    return figures
+    return [
+        Figure(
+            f"probe-ablation-{place}",
+            f"{short(model)}: the loss without topical heads",
+            "Rise of the loss without topical heads and without random heads, with 95% intervals.",
+            [
+                Points(
+                    "heads output their mean",
+                    [f"at {row.at}" for row in mine],
+                    [
+                        banded(TOPICAL, [(x, row.topical_rise, row.topical_interval) for x, row in enumerate(mine)]),
+                        banded(RANDOM, [(x, row.random_rise, row.random_interval) for x, row in enumerate(mine)]),
+                    ],
+                    "rise of the loss (nats)",
+                    [(0.0, "no rise")],
+                )
+            ],
+            columns=1,
+        )
+        for place, model, mine in by_model([row for row in rows if row.topical_rise is not None])
+    ]
 
 
 def ablation_table(rows: Sequence[AblationRow]) -> TableData:
-    cells = [
+    return TableData(
+        "Rise of the loss without topical heads, and without random ones",
         [
-            short(row.model),
-            row.at,
-            row.answer,
-            str(row.heads),
-            str(row.draws),
-            f"{row.positions:,} in {row.documents}",
-            number(row.loss),
-            with_interval(row.topical_rise, row.topical_interval),
-            with_interval(row.random_rise, row.random_interval),
-            with_interval(row.difference, row.interval),
-            "; ".join(text for text in (row.why, row.remark) if text),
-        ]
-        for row in rows
-    ]
-    columns = ["model", "at", "matter more?", "heads", "random sets", "tokens in documents", "loss"]
-    columns += ["rise, topical (95%)", "rise, random (95%)", "difference (95%)", "why"]
-    return TableData("Rise of the loss without topical heads, and without random ones", columns, cells, folded=True)
+            *("model", "at", "matter more?", "heads", "random sets", "tokens in documents", "loss"),
+            *("rise, topical (95%)", "rise, random (95%)", "difference (95%)", "why"),
+        ],
+        [
+            [
+                short(row.model),
+                row.at,
+                row.answer,
+                str(row.heads),
+                str(row.draws),
+                f"{row.positions:,} in {row.documents}",
+                number(row.loss),
+                with_interval(row.topical_rise, row.topical_interval),
+                with_interval(row.random_rise, row.random_interval),
+                with_interval(row.difference, row.interval),
+                "; ".join(text for text in (row.why, row.remark) if text),
+            ]
+            for row in rows
+        ],
+        folded=True,
+    )
 
 
 def label_section(probe: Probe) -> Section:
@@ -248,52 +277,67 @@ def label_section(probe: Probe) -> Section:
 
 
 def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
-    figures: list[Figure] = []
-    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
-        mine = [row for row in rows if (row.model, row.part) == (model, part)]
-        bag, bag_f1 = (mine[0].bag_of_words, "bag of words"), (mine[0].bag_of_words_macro_f1, "bag of words")
-        accuracy = curves_by_layer(mine, lambda row: (row.accuracy, row.interval))
-        macro_f1 = curves_by_layer(mine, lambda row: (row.macro_f1, row.macro_f1_interval))
-        panels = [
-            layer_panel("accuracy", accuracy, "accuracy", [bag, (mine[0].majority, "most common label")]),
-            layer_panel("macro F1", macro_f1, "macro F1", [bag_f1]),
-        ]
-        title = f"{short(model)}, {part}: labels from the mean state"
-        alt = "Curves over layers: accuracy and macro F1 of the label, trained and random weights."
-        figures.append(Figure(f"probe-labels-{len(figures) + 1}", title, alt, panels))
-    return figures
+    return [
+        Figure(
+            f"probe-labels-{place}",
+            f"{part}: labels from the mean state",
+            "Curves over layers: accuracy and macro F1 of the label, trained and random weights.",
+            [
+                layer_panel(
+                    "accuracy",
+                    curves_by_layer([(row, row.accuracy, row.interval) for row in mine]),
+                    "accuracy",
+                    [(mine[0].bag_of_words, "bag of words"), (mine[0].majority, "most common label")],
+                ),
+                layer_panel(
+                    "macro F1",
+                    curves_by_layer([(row, row.macro_f1, row.macro_f1_interval) for row in mine]),
+                    "macro F1",
+                    [(mine[0].bag_of_words_macro_f1, "bag of words")],
+                ),
+            ],
+        )
+        for place, (part, mine) in enumerate(by_part(rows), start=1)
+    ]
 
 
 def label_table(rows: Sequence[LabelRow]) -> TableData:
-    fresh = {(row.model, row.part, row.layer): row for row in rows if row.variant == "random"}
-    cells = []
-    for row in (row for row in rows if row.variant == "trained"):
-        other = fresh.get((row.model, row.part, row.layer))
-        cells.append(
+    fresh = {
+        (row.model, row.part, row.layer): accuracy_text(row.accuracy, row.interval)
+        for row in rows
+        if row.variant == "random"
+    }
+    return TableData(
+        "Labels from hidden states by layer",
+        [
+            *("model", "layer", "accuracy (95%)", "macro F1 (95%)"),
+            *("random weights (95%)", "bag of words (95%)", "most common label", "layer chosen"),
+        ],
+        [
             [
                 short(row.model),
                 f"{row.part} {row.layer}",
                 accuracy_text(row.accuracy, row.interval),
                 accuracy_text(row.macro_f1, row.macro_f1_interval),
-                accuracy_text(other.accuracy, other.interval) if other else "-",
+                fresh.get((row.model, row.part, row.layer), "-"),
                 accuracy_text(row.bag_of_words, row.bag_of_words_interval),
                 f"{row.majority:.2f}",
                 f"{row.chosen_folds} of {FOLDS}",
             ]
-        )
-    title = "Labels from hidden states by layer"
-    compared = ["random weights (95%)", "bag of words (95%)", "most common label", "layer chosen"]
-    return TableData(title, ["model", "layer", "accuracy (95%)", "macro F1 (95%)", *compared], cells)
+            for row in rows
+            if row.variant == "trained"
+        ],
+    )
 
 
 def document_section(probe: Probe) -> Section:
-    rows = rows_by_name(probe)
+    shown = shown_documents(probe)
     note = (
         "Contrast of a document: attention to words of the same topic minus attention to words of other topics, inside "
         f"the document; the mean over all heads, trained weights ({measured_at(probe.documents)}). Attention is "
         "debiased: without preference it is .01. All documents are in documents.csv and documents.parquet."
     )
-    if probe.shown:
+    if shown:
         note += (
             " Below are documents to look at: those with the highest and the lowest contrast, among documents with "
             "enough pairs of words, and some at random. Words of topics are coloured, with the number of their topic. "
@@ -304,38 +348,42 @@ def document_section(probe: Probe) -> Section:
         "What does it look like in documents?",
         note,
         figures=contrast_figures(probe.documents),
-        tables=[document_table(probe)] if probe.shown else [],
-        texts=[marked_text(one, rows[one.model, one.document], probe.heads) for one in probe.shown],
+        tables=[document_table(probe)] if shown else [],
+        texts=[marked_text(one, row, probe.heads) for one, row in shown],
     )
 
 
 def measured_at(rows: Sequence[DocumentRow]) -> str:
     """The part and the threshold of the contrasts; of each model, where they differ."""
-    places = {}
-    for _, model, (row, *_) in by_model(rows):
-        at = "given topics" if row.threshold is None else f"threshold {row.threshold:g}, the one with most words"
-        places[model] = f"{row.part}, {at}"
+    places = {
+        model: f"{row.part}, given topics"
+        if row.threshold is None
+        else f"{row.part}, threshold {row.threshold:g}, the one with most words"
+        for _, model, (row, *_) in by_model(rows)
+    }
     if len(set(places.values())) == 1:
         return next(iter(places.values()))
     return "; ".join(f"{short(model)}: {place}" for model, place in places.items())
 
 
 def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
-    series = []
-    for _, model, mine in by_model(rows):
-        contrasts = sorted(row.contrast for row in mine if row.contrast is not None)
-        if contrasts:
-            series.append(Series(short(model), [float(rank) for rank in range(1, len(contrasts) + 1)], contrasts))
+    contrasts = {
+        model: sorted(row.contrast for row in mine if row.contrast is not None) for _, model, mine in by_model(rows)
+    }
+    series = [curve_of(short(model), enumerate(values, start=1)) for model, values in contrasts.items() if values]
     panel = Lines("", series, "documents, lowest contrast first", "contrast", levels=[(0.0, "no difference")])
     alt = "Same-topic minus different-topic attention of each document, in order of size."
     return [Figure("probe-documents", "Contrast of each document", alt, [panel], columns=1)] if series else []
 
 
 def document_table(probe: Probe) -> TableData:
-    rows, cells = rows_by_name(probe), []
-    for one in probe.shown:
-        row = rows[one.model, one.document]
-        cells.append(
+    return TableData(
+        "The documents below",
+        [
+            *("model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"),
+            *("pairs (same + different)", "loss"),
+        ],
+        [
             [
                 short(row.model),
                 row.named,
@@ -347,13 +395,14 @@ def document_table(probe: Probe) -> TableData:
                 f"{row.same_pairs:,} + {row.different_pairs:,}",
                 number(row.loss),
             ]
-        )
-    columns = ["model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"]
-    return TableData("The documents below", [*columns, "pairs (same + different)", "loss"], cells)
+            for one, row in shown_documents(probe)
+        ],
+    )
 
 
-def rows_by_name(probe: Probe) -> dict[tuple[str, int], DocumentRow]:
-    return {(row.model, row.document): row for row in probe.documents}
+def shown_documents(probe: Probe) -> list[tuple[ShownDocument, DocumentRow]]:
+    rows = {(row.model, row.document): row for row in probe.documents}
+    return [(one, rows[one.model, one.document]) for one in probe.shown]
 
 
 def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
@@ -363,25 +412,21 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[Head
     is shown first.
     """
     mine = [head for head in ranked if (head.model, head.part) == (document.model, document.part)]
-    settings = [(head.threshold, head.topics_per_word) for head in mine]
-    order = [(head.layer, head.head) for head, at in zip(mine, settings, strict=True) if at == settings[0]]
+    order = [(head.layer, head.head) for head in at_first(mine)]
     places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
     contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
     topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
     words = sum(piece.topic is not None for piece in document.pieces)
-    heads = [one for one in document.heads if one.head is not None]
-    left_out = document.all_heads - len(heads)
-    note = (
+    heads = sum(one.head is not None for one in document.heads)
+    some = f"{heads} of {document.all_heads} heads, those with topics first."
+    return MarkedText(
+        f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
         f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
         f"{', the first of a longer text' if document.cut else ''}; {words} of topics. "
         f"Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
         f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
         f"the mean over the heads of each layer, and "
-        + ("all heads." if not left_out else f"{len(heads)} of {document.all_heads} heads, those with topics first.")
-    )
-    return MarkedText(
-        f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
-        note,
+        f"{'all heads.' if heads == document.all_heads else some}",
         [(piece.before, piece.text, piece.topic) for piece in document.pieces],
         [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
         [

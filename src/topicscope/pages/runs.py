@@ -57,22 +57,21 @@ def one_run(run: Run) -> Section:
     )
 
 
+NORM_TITLE = "Norms: which part moves first?"
+
+
 def many_runs(runs: Sequence[Run]) -> Section:
+    losses = [Series(f"seed {run.config.seed}", *curve(run, "dev_loss"), group=DEV, markers=True) for run in runs]
     norms = [
         Series(f"{name}, seed {run.config.seed}", *curve(run, f"norm_{part}"), group=name)
         for part, name in trained_parts(runs[0]).items()
         for run in runs
     ]
-    losses = [Series(f"seed {run.config.seed}", *curve(run, "dev_loss"), group=DEV, markers=True) for run in runs]
-    panels = [
-        Lines("Dev loss", losses, "step", "loss"),
-        Lines("Norms: which part moves first?", norms, "step", "Frobenius norm"),
-    ]
     figure = Figure(
         "figure",
         f"{len(runs)} training runs",
         "Dev loss and Frobenius norms of the trained parts against steps, one curve per run.",
-        panels,
+        [Lines("Dev loss", losses, "step", "loss"), Lines(NORM_TITLE, norms, "step", "Frobenius norm")],
         colours=COLOURS,
     )
     facts = [(str(run.config.seed), run.facts()) for run in runs]
@@ -94,13 +93,12 @@ def run_figure(run: Run) -> Figure:
 
 
 def loss_panel(run: Run) -> Lines:
-    training = Series(TRAINING, *curve(run, "loss"), thin=True)
-    dev = Series(DEV, *curve(run, "dev_loss"), markers=True)
+    series = [Series(TRAINING, *curve(run, "loss"), thin=True), Series(DEV, *curve(run, "dev_loss"), markers=True)]
     floors = [(floor["loss"], floor_name(run, name, floor)) for name, floor in run.results.get("floors", {}).items()]
-    return Lines("Loss and its floors", [one for one in (training, dev) if one.x], "step", "loss", levels=floors)
+    return Lines("Loss and its floors", [one for one in series if one.x], "step", "loss", levels=floors)
 
 
-def floor_name(run: Run, name: str, floor: Mapping[str, Any]) -> str:
+def floor_name(run: Run, name: str, floor: Mapping[str, object]) -> str:
     """Which floor it is, and of which documents where they are not those of the curve."""
     some = "floor_dev_loss" in run.results and name != "least_squares"
     return FLOORS[name] + (f", first {floor['documents']:,} documents" if some else "")
@@ -108,17 +106,22 @@ def floor_name(run: Run, name: str, floor: Mapping[str, Any]) -> str:
 
 def norm_panel(run: Run) -> Lines:
     staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
-    bands = stage_bands(run.metrics) if staged else []
-    series = [Series(name, *curve(run, f"norm_{part}")) for part, name in trained_parts(run).items()]
+    parts = trained_parts(run)
     predicted = prediction_or_none(run.config)
+    series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
     if predicted is not None:
-        x = predicted.steps.tolist()
         series += [
-            Series(f"{name}, predicted", x, predicted.norms[part].tolist(), group=PREDICTED, thin=True)
-            for part, name in trained_parts(run).items()
+            Series(
+                f"{name}, predicted",
+                predicted.steps.tolist(),
+                predicted.norms[part].tolist(),
+                group=PREDICTED,
+                thin=True,
+            )
+            for part, name in parts.items()
             if part in predicted.norms
         ]
-    return Lines("Norms: which part moves first?", series, "step", "Frobenius norm", bands=bands)
+    return Lines(NORM_TITLE, series, "step", "Frobenius norm", bands=stage_bands(run.metrics) if staged else [])
 
 
 def mean_panels(run: Run) -> list[Lines]:
@@ -132,14 +135,14 @@ def mean_panels(run: Run) -> list[Lines]:
 
 def matrix_panels(run: Run) -> list[Heat]:
     """The tables over words that the model has, words in the order of their topics."""
-    panels = []
-    for table in run.reading.tables.values():
-        down, across = (f"topic of the {side}" for side in table.sides)
-        panels += word_heat(f"{table.symbol} {when(run)}", table.matrix, run, across, down)
-    return panels
+    return [
+        heat
+        for table in run.reading.tables.values()
+        for heat in word_heat(f"{table.symbol} {when(run)}", table.matrix, run, *reversed(table.sides))
+    ]
 
 
-def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: str, y_label: str) -> list[Heat]:
+def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: str, down: str) -> list[Heat]:
     """A matrix over words, if it has numbers; of many words only the first of each topic.
 
     Extreme entries do not set the colour scale.
@@ -149,25 +152,28 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
     finite = matrix[np.isfinite(matrix)]
     if not finite.size:
         return []
-    low, high = np.quantile(finite, [0.002, 0.998]).tolist()
-    if not model.blocks:  # in the order of the words' main topics, which differ in size
+    topics = words = None
+    if model.blocks:
+        topics = min(model.topics, MOST_WORDS)
+        words = min(model.block_size, MOST_WORDS // topics)
+        first = 1 + model.block_size * np.arange(topics)
+        pick = np.append(0, first[:, None] + np.arange(words))
+        some = f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
+        label = "topic of the {}"
+    else:  # in the order of the words' main topics, which differ in size
         order = np.argsort(model.main_topic, kind="stable")
-        pick = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_WORDS)).astype(int))
-        title += f", {len(pick)} of {len(order)} words" if len(pick) < len(order) else ""
-        x_label, y_label = (f"{label.removeprefix('topic of the ')}, by main topic" for label in (x_label, y_label))
-        return [Heat(title, digits(matrix[np.ix_(order[pick], order[pick])]), x_label, y_label, low=low, high=high)]
-    topics = min(model.topics, MOST_WORDS)
-    words = min(model.block_size, MOST_WORDS // topics)
-    first = 1 + model.block_size * np.arange(topics)
-    pick = np.concatenate([[0], (first[:, None] + np.arange(words)).ravel()])
-    if len(pick) < len(matrix):
-        title += f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
+        pick = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_WORDS)).astype(int))]
+        some = f", {len(pick)} of {len(order)} words"
+        label = "{}, by main topic"
+    low, high = np.quantile(finite, [0.002, 0.998]).tolist()
+    shown = digits(matrix[np.ix_(pick, pick)])
+    title += some if len(pick) < len(matrix) else ""
     return [
         Heat(
             title,
-            digits(matrix[np.ix_(pick, pick)]),
-            x_label,
-            y_label,
+            shown,
+            label.format(across),
+            label.format(down),
             topics=topics,
             words_per_topic=words,
             low=low,
@@ -178,23 +184,15 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, x_label: s
 
 def score_panels(run: Run) -> list[Heat]:
     table = run.reading.scores
-    return [] if table is None else word_heat("", table, run, "topic of the key's word", "topic of the query's word")
+    return [] if table is None else word_heat("", table, run, "key's word", "query's word")
 
 
 def attention_figures(run: Run) -> list[Figure]:
     """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
-    table = run.reading.scores
-    if table is None:
+    scores = run.reading.scores
+    if scores is None:
         return []
-    maps: list[Heat] = []
-    for document in (words for name, words in run.shown.items() if name.startswith("document.")):
-        present = np.sort(document)
-        logits = table[np.ix_(present, present)]
-        weight = np.exp(logits - logits.max(1, keepdims=True))
-        shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
-        z = (weight / weight.sum(1, keepdims=True))[np.ix_(shown, shown)]
-        title = f"dev document {len(maps) + 1}, {len(shown)} of {len(present)} positions, ordered by word"
-        maps.append(Heat(title, digits(z), "key position", "query position"))
+    documents = [words for name, words in run.shown.items() if name.startswith("document.")]
     figures = [
         Figure(
             "scores",
@@ -206,10 +204,20 @@ def attention_figures(run: Run) -> list[Figure]:
             "attention",
             "Attention of some documents",
             "Heat maps of attention between positions: query in rows, key in columns.",
-            maps,
+            [attention_map(scores, number, document) for number, document in enumerate(documents, start=1)],
         ),
     ]
     return [figure for figure in figures if figure.panels]
+
+
+def attention_map(scores: Float[np.ndarray, "V V"], number: int, document: Int[np.ndarray, " N"]) -> Heat:
+    present = np.sort(document)
+    logits = scores[np.ix_(present, present)]
+    weight = np.exp(logits - logits.max(1, keepdims=True))
+    shown = np.unique(np.linspace(0, len(present) - 1, POSITIONS).astype(int))  # spread over the whole document
+    z = (weight / weight.sum(1, keepdims=True))[np.ix_(shown, shown)]
+    title = f"dev document {number}, {len(shown)} of {len(present)} positions, ordered by word"
+    return Heat(title, digits(z), "key position", "query position")
 
 
 def when(run: Run) -> str:
@@ -217,8 +225,9 @@ def when(run: Run) -> str:
 
 
 def trained_parts(run: Run) -> dict[str, str]:
-    symbols = run.config.model.SYMBOLS.items()
-    return {part: f"{symbol} ({part})" for part, symbol in symbols if f"norm_{part}" in run.metrics}
+    return {
+        part: f"{symbol} ({part})" for part, symbol in run.config.model.SYMBOLS.items() if f"norm_{part}" in run.metrics
+    }
 
 
 def curve(run: Run, name: str) -> tuple[list[float], list[float]]:
@@ -242,7 +251,7 @@ def brief(settings: Any) -> Any:
     return f"{len(rows):,} entries, in config.yaml" if count > MOST_LISTED else settings
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -255,46 +264,34 @@ PARTNERS = {
 
 def matrix_names(run: Run) -> dict[str, str]:
     """What figures call the matrices whose relations a run's results hold."""
-    symbols: dict[str, str] = run.config.model.table_symbols()
-    return symbols | ({"optimum": optimum_name(run)} if "optimum" in run.results.get("relations", {}) else {})
+    compared = "optimum" in run.results.get("relations", {})
+    return run.config.model.table_symbols() | ({"optimum": optimum_name(run)} if compared else {})
 
 
 def relation_figures(run: Run) -> list[Figure]:
-    relations, titles = run.results.get("relations", {}), matrix_names(run)
-    maps = {titles[name]: one["topics"] for name, one in relations.items() if "topics" in one}
-    arrays = {name: np.array(rows, dtype=float) for name, rows in maps.items()}  # None is NaN
-    finite = np.concatenate([array[np.isfinite(array)] for array in arrays.values()] or [np.empty(0)])
-    if not finite.size:
+    relations, titles, names = run.results.get("relations", {}), matrix_names(run), topic_names(run)
+    maps = {titles[name]: np.array(one["topics"], float) for name, one in relations.items() if "topics" in one}
+    finite = [value for array in maps.values() for value in array[np.isfinite(array)].tolist()]  # None is NaN
+    if not finite:
         return []
-    names = topic_names(run)
-    x_label, y_label = (f"topic of the {word} word" for word in ("input", "output"))
-    low, high = float(finite.min()), float(finite.max())
+    axes = "topic of the input word", "topic of the output word"
     panels = [
-        Heat(name, array.tolist(), x_label, y_label, low=low, high=high, labels=names) for name, array in arrays.items()
+        Heat(name, array.tolist(), *axes, low=min(finite), high=max(finite), labels=names)
+        for name, array in maps.items()
     ]
     alt = "Heat maps over pairs of topics: the mean entry between words of one and of the other, without the diagonal."
     return [Figure("topics", "Mean entry by pair of topics", alt, panels)]
 
 
 def relation_tables(run: Run) -> list[TableData]:
-    relations = run.results.get("relations", {})
-    rows: dict[str, dict[str, float | None]] = {}
-    for matrix, one in relations.items():
+    names = matrix_names(run)
+    means = {}
+    for matrix, one in run.results.get("relations", {}).items():
         shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
-        partners = {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
-        for relation, mean in (shared | partners).items():
-            rows.setdefault(relation, {})[matrix] = mean
-    if not rows:
-        return []
-    cells = [
-        [relation, *("-" if (mean := of.get(matrix)) is None else f"{mean:.6g}" for matrix in relations)]
-        for relation, of in rows.items()
-    ]
-    return [
-        TableData(
-            "Means by relation of two words", ["two words have", *map(matrix_names(run).__getitem__, relations)], cells
-        )
-    ]
+        means[names[matrix]] = shared | {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+    relations = dict.fromkeys(relation for of in means.values() for relation in of)
+    cells = [[relation, *(cell(of.get(relation)) for of in means.values())] for relation in relations]
+    return [TableData("Means by relation of two words", ["two words have", *means], cells)] if cells else []
 
 
 MOST_NAMED = 30  # words along the side of a matrix that have room for their names
@@ -313,10 +310,10 @@ def named_words(run: Run) -> tuple[Int[np.ndarray, " n"], list[str]] | None:
     model = run.config.topic_model
     if model.word_names is None:
         return None
-    main, picked = model.main_topic[1:] - 1, [0]
     each = max(1, MOST_NAMED // model.topics)
+    picked = [0]
     for topic in range(model.topics):
-        words = np.flatnonzero(main == topic)
+        words = np.flatnonzero(model.main_topic[1:] - 1 == topic)
         picked += (1 + words[np.argsort(-model.word_topics[words, topic], kind="stable")][:each]).tolist()
     picked = picked[: 1 + MOST_NAMED]
     return np.array(picked), ["[MASK]", *(model.word_names[word - 1] for word in picked[1:])]
@@ -330,24 +327,21 @@ def optimum_name(run: Run) -> str:
 
 def word_figures(run: Run) -> list[Figure]:
     """The matrix over the words with names, and W* where the run was compared with it; none without names."""
-    named = named_words(run)
-    if named is None:
+    if (named := named_words(run)) is None:
         return []
     places, names = named
     matrices = {table.symbol: table.matrix for name, table in run.reading.tables.items() if name in run.results}
-    best = run.shown.get("optimum")
-    if best is not None:  # W* less the run's bias is what W_V should be
-        matrices[optimum_name(run)] = best
+    if "optimum" in run.shown:  # W* less the run's bias is what W_V should be
+        matrices[optimum_name(run)] = run.shown["optimum"]
     shown = {name: np.asarray(matrix, dtype=float)[np.ix_(places, places)] for name, matrix in matrices.items()}
     panels = [
         Heat(name, np.round(z, 6).tolist(), "input word", "output word", labels=names)
         for name, z in shown.items()
         if np.isfinite(z).all()
     ]
-    if not panels:
-        return []
     title = f"The most probable words of each main topic ({len(places) - 1} of {run.config.topic_model.words})"
-    return [Figure("words", title, "Heat maps over words with their names, [MASK] first, topic by topic.", panels, 1)]
+    alt = "Heat maps over words with their names, [MASK] first, topic by topic."
+    return [Figure("words", title, alt, panels, columns=1)] if panels else []
 
 
 NORMS = {"norm_key", "norm_query", "norm_value"}
@@ -393,13 +387,18 @@ def live_curves(run: Run) -> list[Section]:
     """The curves of a run up to now: loss, norms with the predicted ones, and means by word relation."""
     if not run.metrics:
         return [Section("Curves", "The first steps have not been written yet.")]
-    title = f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}"
-    alt = "Loss, Frobenius norms with their predictions, and means by word relation, against steps."
     norms = norm_panel(run)
     if run.status in folders.UNFINISHED and set(run.metrics) >= NORMS:
         norms.bands = bands_so_far(run.metrics)
-    panels = [loss_panel(run), norms, *mean_panels(run)]
-    return [Section("Curves", "", "", [Figure("curves", title, alt, panels, columns=3, colours=COLOURS)])]
+    figure = Figure(
+        "curves",
+        f"Up to step {run.results['steps']:,} of {run.config.total_steps:,}",
+        "Loss, Frobenius norms with their predictions, and means by word relation, against steps.",
+        [loss_panel(run), norms, *mean_panels(run)],
+        columns=3,
+        colours=COLOURS,
+    )
+    return [Section("Curves", figures=[figure])]
 
 
 def live_matrices(run: Run) -> list[Section]:

@@ -14,7 +14,6 @@ from topicscope.theory import AttentionLandscape, Dynamics, Landscape, Theorem, 
 
 LARGEST = 401  # words of the largest matrix that is drawn
 CORNER = 10  # topics, and words of each, that stand for a larger matrix whose entries are only four numbers
-CONTOURS = 12
 
 
 def theorem_sections(theorem: Theorem) -> list[Section]:
@@ -40,21 +39,6 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
 
 
 def optimum_sections(best: ValueOptimum) -> list[Section]:
-    settings, figures = best.settings, []
-    corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
-    if corner is not None:
-        matrices = {"W*": corner.matrix(), "limit of long documents": corner.limit_matrix()}
-        matrices["Theorem 2 for these topics"] = corner.least_norm_matrix()
-        order = np.append(0, 1 + corner.topic_order())
-        matrices = {name: matrix[np.ix_(order, order)] for name, matrix in matrices.items()}
-        low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
-        axes = "input word, by topic", "output word, by topic"
-        panels = [Heat(name, rounded(matrix), *axes, low=low, high=high) for name, matrix in matrices.items()]
-        alt = "Heat maps over words, [MASK] first, topic by topic: the optimum, its limit of long documents, Theorem 2."
-        if corner is not best:
-            alt += f" Of the {best.vocabulary - 1:,} words the first {CORNER} of {CORNER} topics."
-        title = f"The optimal W_V, documents of length {settings.length}"
-        figures.append(Figure("optimum", title, alt, panels, columns=3))
     rows = [
         [
             mode.name,
@@ -69,11 +53,34 @@ def optimum_sections(best: ValueOptimum) -> list[Section]:
             "The optimum under uniform attention",
             " ".join([f"Loss {best.loss:.6f}. Modes stand in the order of learning.", *best.notes]),
             "topicscope theory optimum",
-            figures,
+            optimum_figures(best),
             [TableData("Modes of learning", ["mode", "count", "eigenvalue", "half-time"], rows)],
-            config=asdict(settings),
+            config=asdict(best.settings),
         )
     ]
+
+
+def optimum_figures(best: ValueOptimum) -> list[Figure]:
+    corner = best if best.vocabulary <= LARGEST else best.corner(CORNER, CORNER)
+    if corner is None:
+        return []
+    order = np.append(0, 1 + corner.topic_order())
+    matrices = {
+        "W*": corner.matrix(),
+        "limit of long documents": corner.limit_matrix(),
+        "Theorem 2 for these topics": corner.least_norm_matrix(),
+    }
+    low, high = (float(end([end(matrix) for matrix in matrices.values()])) for end in (np.min, np.max))
+    axes = "input word, by topic", "output word, by topic"
+    panels = [
+        Heat(name, rounded(matrix[np.ix_(order, order)]), *axes, low=low, high=high)
+        for name, matrix in matrices.items()
+    ]
+    alt = "Heat maps over words, [MASK] first, topic by topic: the optimum, its limit of long documents, Theorem 2."
+    if corner is not best:
+        alt += f" Of the {best.vocabulary - 1:,} words the first {CORNER} of {CORNER} topics."
+    title = f"The optimal W_V, documents of length {best.settings.length}"
+    return [Figure("optimum", title, alt, panels, columns=3)]
 
 
 def rounded(matrix: np.ndarray) -> list[list[float]]:
@@ -83,32 +90,6 @@ def rounded(matrix: np.ndarray) -> list[list[float]]:
 
 
 def dynamics_sections(found: Dynamics) -> list[Section]:
-    figures, training = [], found.training
-    halves = {"value": found.value.half_time, "key, query": found.attention.half_time}
-    known = [half for half in halves.values() if half is not None]
-    if known and training.loss == "squared" and training.embedding == "one-hot":
-        times = np.geomspace(min(known) / 50, 4 * max(known), 300)
-        names = {"value": NORM_CURVES["norm_value"], "key": BOTH}
-        curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
-        for part, half in zip(("value", "key"), halves.values(), strict=True):
-            if half is not None:  # a point on the curve
-                norm = float(found.norms(np.array([half]))[part][0])
-                curves.append(Series(f"half-way, {part}", [half], [norm], group="half-way", markers=True))
-        third = found.attention.third_act_time
-        panel = Lines(
-            "predicted norms under gradient flow",
-            curves,
-            "time (learning rate x steps)",
-            "Frobenius norm",
-            log_x=True,
-            bands=[]
-            if third is None or third > times[-1]
-            else [(third, float(times[-1]), "third act: norms keep rising")],
-        )
-        alt = (
-            "Predicted norms of value, key and query against time on a logarithmic axis; a band where they keep rising."
-        )
-        figures.append(Figure("dynamics", "Norms of value, key and query", alt, [panel], 1))
     rows = [
         [
             str(row["stage"]),
@@ -123,33 +104,64 @@ def dynamics_sections(found: Dynamics) -> list[Section]:
             "When each stage happens",
             " ".join(found.summary()),
             "topicscope theory dynamics",
-            figures,
+            dynamics_figures(found),
             [TableData("Rates, plateaus and half-times", ["stage", "quantity", "value", "meaning"], rows)],
             config=found.as_dict()["settings"],
         )
     ]
 
 
+def dynamics_figures(found: Dynamics) -> list[Figure]:
+    halves = {"value": found.value.half_time, "key": found.attention.half_time}
+    known = {part: half for part, half in halves.items() if half is not None}
+    if not known or found.training.loss != "squared" or found.training.embedding != "one-hot":
+        return []
+    times = np.geomspace(min(known.values()) / 50, 4 * max(known.values()), 300)
+    names = {"value": NORM_CURVES["norm_value"], "key": BOTH}
+    curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
+    curves += [
+        Series(
+            f"half-way, {part}", [half], found.norms(np.array([half]))[part].tolist(), group="half-way", markers=True
+        )
+        for part, half in known.items()
+    ]
+    third, end = found.attention.third_act_time, float(times[-1])
+    panel = Lines(
+        "predicted norms under gradient flow",
+        curves,
+        "time (learning rate x steps)",
+        "Frobenius norm",
+        log_x=True,
+        bands=[] if third is None or third > end else [(third, end, "third act: norms keep rising")],
+    )
+    alt = "Predicted norms of value, key and query against time on a logarithmic axis; a band where they keep rising."
+    return [Figure("dynamics", "Norms of value, key and query", alt, [panel], 1)]
+
+
 def landscape_sections(result: AttentionLandscape) -> list[Section]:
     stage, best, settings = result.stage, result.stage.optimum, result.stage.setting.as_dict()
-    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     alpha, beta, loss = result.grid.minimum
     places = {
         "uniform attention": (1.0, 1.0, 1.0, stage.uniform_loss),
         "best attention": (best.alpha, best.beta, best.gamma, best.loss),
         "lowest point of the grid": (alpha, beta, stage.setting.gamma(alpha, beta), loss),
     }
-    rows = [[name, *(f"{value:.6g}" for value in values)] for name, values in places.items()]
-    columns = ["", "α (same topic)", "β (same word)", "γ (average)", "loss"]
     flags = {"value_matrix": stage.value_matrix, "convention": stage.convention, **settings}
     command = "topicscope theory landscape " + " ".join(f"--{k.replace('_', '-')} {v}" for k, v in flags.items())
+    title = f"{stage.value_matrix} W_V: {stage.setting.letters} ({stage.convention})"
     return [
         Section(
             "The best attention for a frozen W_V",
             "α and β are attention weights; a word of another topic has 1. γ is the average weight inside a topic.",
             command + (" --cap" if stage.cap else " --no-cap"),
             [landscape_figure("landscape", title, {"": result.grid}, {"": (best.alpha, best.beta)})],
-            [TableData("Attention and loss", columns, rows)],
+            [
+                TableData(
+                    "Attention and loss",
+                    ["", "α (same topic)", "β (same word)", "γ (average)", "loss"],
+                    [[name, *(f"{value:.6g}" for value in values)] for name, values in places.items()],
+                )
+            ],
             config={"value_matrix": stage.value_matrix, "convention": stage.convention, "cap": stage.cap, **settings},
         )
     ]
@@ -178,7 +190,7 @@ def landscape_figure(
             log=True,
             marks=[on_the_map(grid, *marked[panel])],
             references=[(1.0, 1.0, "uniform")],
-            contours=CONTOURS,
+            contours=12,
             z_label="squared loss",
         )
         for panel, grid in grids.items()

@@ -9,25 +9,20 @@ from jaxtyping import Float, Int
 
 from topicscope.measure import Interval, Timeline, TimelineRow, layer_names, measure_title
 from topicscope.model import Reading
-from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded
+from topicscope.pages.panels import Circles, Figure, Lines, Section, Series, TableData, banded, pen_key
 from topicscope.pages.pretraining import dynamics_figure, layer_title, loss_figure
 from topicscope.pages.runs import COLOURS, loss_panel, norm_panel, trained_parts
 from topicscope.pretraining import PretrainRun
 from topicscope.training import Run, RunConfig
-
-MATCHED = "_matched"
-NOTE = (
-    "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step after which "
-    "its 95% interval stays above zero. Half of its rise: half of the way from the first to the last step, with an "
-    "interval from the same resamples. Step 0 is drawn at 1/2."
-)
 
 
 def timeline_sections(timeline: Timeline) -> list[Section]:
     return [
         Section(
             "When does topic structure appear?",
-            NOTE,
+            "Difference: same-topic mean minus different-topic mean. A measure appears at the first measured step "
+            "after which its 95% interval stays above zero. Half of its rise: half of the way from the first to the "
+            "last step, with an interval from the same resamples. Step 0 is drawn at 1/2.",
             figures=timeline_figures(timeline),
             tables=[moment_table(timeline)],
         )
@@ -35,14 +30,12 @@ def timeline_sections(timeline: Timeline) -> list[Section]:
 
 
 def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]:
-    courses: dict[str, list[TimelineRow]] = {}
-    for row in timeline.rows:
-        courses.setdefault(row.measure, []).append(row)
     shown: dict[str, list[Series]] = {}
     shares = []
-    for measure, course in courses.items():
+    for measure in dict.fromkeys(row.measure for row in timeline.rows):
+        course = [row for row in timeline.rows if row.measure == measure]
         main, _, layer = measure.partition(".")
-        plain = main.removesuffix(MATCHED)
+        plain = main.removesuffix("_matched")
         title = f"{measure_title(main)}, layer by layer" if layer else measure_title(plain)
         label = f"layer {layer}" if layer else "all pairs" if main == plain else "equal frequencies"
         shown.setdefault(title, []).append(band(course, label))
@@ -62,8 +55,12 @@ def timeline_figures(timeline: Timeline, name: str = "timeline") -> list[Figure]
 
 
 def band(course: Sequence[TimelineRow], name: str) -> Series:
-    """A curve with its interval. Step 0 stands at 1/2 on the logarithmic axis."""
-    return banded(name, [(max(0.5, float(row.step)), row.effect.difference, row.effect.interval) for row in course])
+    return banded(name, [(on_axis(row.step), row.effect.difference, row.effect.interval) for row in course])
+
+
+def on_axis(step: int) -> float:
+    """Where a step stands: step 0 at 1/2 on the logarithmic axis."""
+    return max(0.5, float(step))
 
 
 def share(curve: Series) -> Series:
@@ -72,19 +69,21 @@ def share(curve: Series) -> Series:
 
 
 def moment_table(timeline: Timeline) -> TableData:
-    columns = ["measure", "appears at step", "half of its rise at step", "difference at the start", "at the end", "95%"]
-    cells = [
+    return TableData(
+        "When topic structure appears",
+        ["measure", "appears at step", "half of its rise at step", "difference at the start", "at the end", "95%"],
         [
-            measure_title(moment.measure),
-            "never" if moment.appears is None else str(moment.appears),
-            "-" if moment.half is None else f"{moment.half:.0f} {span(moment.half_interval, '.0f')}".strip(),
-            f"{moment.first:.3g}",
-            f"{moment.last:.3g}",
-            span(moment.last_interval, ".3g") or "-",
-        ]
-        for moment in timeline.moments
-    ]
-    return TableData("When topic structure appears", columns, cells)
+            [
+                measure_title(moment.measure),
+                "never" if moment.appears is None else str(moment.appears),
+                "-" if moment.half is None else f"{moment.half:.0f} {span(moment.half_interval, '.0f')}".strip(),
+                f"{moment.first:.3g}",
+                f"{moment.last:.3g}",
+                span(moment.last_interval, ".3g") or "-",
+            ]
+            for moment in timeline.moments
+        ],
+    )
 
 
 def span(ends: Interval | None, digits: str) -> str:
@@ -127,10 +126,8 @@ def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane
     vectors = {step: word_vectors(config.model.read(weights)) for step, weights in snapshots.items()}
     topic = config.topic_model.main_topic
     last = vectors[max(vectors)] if vectors else None
-    if last is None or len(last[1]) != len(topic):
-        return None
     finite = {step: pair[1] for step, pair in vectors.items() if pair is not None and np.isfinite(pair[1]).all()}
-    if not finite:
+    if last is None or len(last[1]) != len(topic) or not finite:
         return None
     words = np.flatnonzero(topic > 0)[:MOST_POINTS]
     end = finite[max(finite)][words]
@@ -140,26 +137,26 @@ def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane
     every = np.concatenate(list(places.values()))
     low, high = every.min(0), every.max(0)
     edge = MARGIN * np.maximum(high - low, 1e-12)
-    ends = np.stack([low - edge, high + edge], 1).ravel().tolist()
+    left, right, bottom, top = np.stack([low - edge, high + edge], 1).ravel().tolist()
     total = float((sizes**2).sum())
     shown = float((sizes[:2] ** 2).sum() / total) if total > 0 else 1.0
-    return WordPlane(last[0], places, topic[words], words.tolist(), shown, (ends[0], ends[1], ends[2], ends[3]))
+    return WordPlane(last[0], places, topic[words], words.tolist(), shown, (left, right, bottom, top))
 
 
 def plane_figure(plane: WordPlane, step: int) -> Figure:
-    at, topics = plane.places[step], int(plane.topic.max())
-    named = set(np.unique(plane.topic, return_index=True)[1].tolist())  # the first word of each topic
+    at, topics = plane.places[step], plane.topic.tolist()
+    named = {topic: place for place, topic in reversed(list(enumerate(topics)))}  # the first word of each topic
     panel = Circles(
         "",
         at[:, 0].tolist(),
         at[:, 1].tolist(),
         [1.0] * len(at),
-        plane.topic.astype(float).tolist(),
-        [str(topic) if place in named else "" for place, topic in enumerate(plane.topic.tolist())],
-        [[f"word {word}, topic {topic}"] for word, topic in zip(plane.words, plane.topic.tolist(), strict=True)],
+        [float(topic) for topic in topics],
+        [str(topic) if named[topic] == place else "" for place, topic in enumerate(topics)],
+        [[f"word {word}, topic {topic}"] for word, topic in zip(plane.words, topics, strict=True)],
         "first principal component of the last step",
         "second principal component",
-        colours=[hue(topic, topics) for topic in plane.topic.tolist()],
+        colours=[hue(topic, max(topics)) for topic in topics],
         diameter=DIAMETER,
         ends=plane.ends,
     )
@@ -177,38 +174,39 @@ def hue(topic: int, topics: int) -> str:
     return f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
 
 
+def figure_until(figure: Figure, step: float) -> Figure:
+    """A figure's curves up to a step; behind them the whole ones, faint, which keep the axes as they are."""
+    return replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
+
+
 def until(panel: Lines, step: float) -> Lines:
-    """The curves up to a step; behind them the whole ones, faint, which keep the axes as they are."""
     series: list[Series] = []
     for one in panel.series:
         count = sum(x <= step for x in one.x)
-        cut = {name: values[:count] for name in ("x", "y", "low", "high") if (values := getattr(one, name)) is not None}
-        group = one.name if one.group is None else one.group
-        later = replace(one, name=f"{one.name}, all steps", low=None, high=None, markers=False, thin=True, group=group)
-        series += [replace(one, group=group, **cut), later]
+        low, high = (None if ends is None else ends[:count] for ends in (one.low, one.high))
+        first = replace(one, x=one.x[:count], y=one.y[:count], low=low, high=high, group=pen_key(one))
+        whole = replace(first, name=f"{one.name}, all steps", x=one.x, y=one.y, low=None, high=None)
+        series += [first, replace(whole, markers=False, thin=True)]
     return replace(panel, series=series, bands=[])
 
 
 def run_moment(run: Run, plane: WordPlane | None, timeline: Timeline | None, step: int) -> list[Section]:
-    panels = [norm_panel(run), loss_panel(run)]
-    curves = [until(panel, step) for panel in panels if panel.series]
-    alt = "Frobenius norms and loss up to this step; faint: all steps."
-    figures = [Figure("moment-curves", f"Up to step {step:,}", alt, curves, colours=COLOURS)]
-    if plane is not None and step in plane.places:
-        figures.insert(0, plane_figure(plane, step))
-    sections = [] if timeline is None else timeline_moment(timeline, step)
+    curves = Figure(
+        "moment-curves",
+        f"Up to step {step:,}",
+        "Frobenius norms and loss up to this step; faint: all steps.",
+        [panel for panel in (norm_panel(run), loss_panel(run)) if panel.series],
+        colours=COLOURS,
+    )
+    words = [plane_figure(plane, step)] if plane is not None and step in plane.places else []
     row = int(np.searchsorted(run.metrics["step"], step).clip(0, len(run.metrics["step"]) - 1))
     norms = [[name, f"{run.metrics[f'norm_{part}'][row]:.4g}"] for part, name in trained_parts(run).items()]
     tables = [TableData(f"Norms at step {step:,}", ["part", "Frobenius norm"], norms)] if norms else []
-    return [Section(f"Step {step:,}", figures=figures, tables=tables), *sections]
+    section = Section(f"Step {step:,}", figures=[*words, figure_until(curves, step)], tables=tables)
+    return [section, *(timeline_moment(timeline, step) if timeline is not None else [])]
 
 
 def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
-    at = max(0.5, float(step))  # where step 0 stands on the logarithmic axis
-    figures = [
-        replace(figure, panels=[until(panel, at) for panel in figure.panels if isinstance(panel, Lines)])
-        for figure in timeline_figures(timeline)[:1]
-    ]
     rows = [
         [
             measure_title(row.measure),
@@ -220,21 +218,22 @@ def timeline_moment(timeline: Timeline, step: int) -> list[Section]:
         for row in timeline.rows
         if row.step == step
     ]
-    columns = ["measure", "same topic", "different topic", "difference", "95%"]
-    tables = [TableData(f"Same topic against different topic at step {step:,}", columns, rows)] if rows else []
-    return [Section("Topic structure", figures=figures, tables=tables)]
+    title = f"Same topic against different topic at step {step:,}"
+    table = TableData(title, ["measure", "same topic", "different topic", "difference", "95%"], rows)
+    curves = figure_until(timeline_figures(timeline)[0], on_axis(step))
+    return [Section("Topic structure", figures=[curves], tables=[table] if rows else [])]
 
 
 def pretrain_moment(runs: Sequence[PretrainRun], step: int) -> list[Section]:
-    figures = [
-        replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
-        for figure in (dynamics_figure(runs), loss_figure(runs))
+    rows = [
+        [
+            str(run.config.seed),
+            layer_title(layer),
+            *(f"{run.metrics[f'norm_{part}_{layer}'][: step + 1][-1]:.4g}" for part in ("key", "query", "value")),
+        ]
+        for run in runs
+        for layer in layer_names(run.metrics)
     ]
-    rows = []
-    for run in runs:
-        row = min(step, len(run.metrics["step"]) - 1)
-        for layer in layer_names(run.metrics):
-            norms = [f"{run.metrics[f'norm_{part}_{layer}'][row]:.4g}" for part in ("key", "query", "value")]
-            rows.append([str(run.config.seed), layer_title(layer), *norms])
     table = TableData(f"Frobenius norms at step {step:,}", ["seed", "layer", "W_K", "W_Q", "W_V"], rows)
+    figures = [figure_until(figure, step) for figure in (dynamics_figure(runs), loss_figure(runs))]
     return [Section(f"Step {step:,}", figures=figures, tables=[table])]
