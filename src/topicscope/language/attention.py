@@ -8,8 +8,10 @@ counts n_i times, n_i drawn once for each resample.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
+from itertools import islice
 from math import isfinite
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -24,7 +26,7 @@ from topicscope.language.probe_rows import HeadRow
 from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
 from topicscope.language.verdicts import POSITION_PAIRS
 from topicscope.language.vocabulary import Window, batches, chunks, in_shards
-from topicscope.measure import Effect, corrected_p, effect, frequency_bins
+from topicscope.measure import Effect, Resamples, corrected_p, effect, frequency_bins, matched_means
 
 SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
 CPU = torch.device("cpu")
@@ -40,7 +42,7 @@ class NumberedWords:
         index[token] = np.arange(len(token))
         self.index = torch.as_tensor(index, device=device)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
         return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
 
@@ -215,9 +217,8 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
     return sums
 
 
-FEW = (
-    200  # resamples of what single heads show at equal word frequencies: a table of heads by pairs of frequencies each
-)
+# resamples of what single heads show at equal word frequencies: a table of heads by pairs of frequencies each
+FEW = 200
 
 
 class PartTally:
@@ -229,10 +230,7 @@ class PartTally:
     def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int) -> None:
         self.relation, self.heads = relation, heads
         groups, all_heads = relation.relations * relation.strata, sum(heads)
-
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(*shape, dtype=torch.float64)
-
+        zeros = partial(torch.zeros, dtype=torch.float64)
         self.sums, self.pairs = zeros(groups, all_heads), zeros(groups)
         # same topic after each shuffle, and all pairs of different words
         self.null_sums, self.null_pairs = zeros(relation.shuffles, all_heads), zeros(relation.shuffles)
@@ -243,12 +241,17 @@ class PartTally:
         # the first of them by stratum for every head, where heads are compared with shuffles
         self.boot_heads = zeros(min(FEW, bootstrap) if relation.shuffles else 0, groups, all_heads)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {name: table.numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
+    def tables(self) -> dict[str, Tensor]:
+        return {name: table for name, table in vars(self).items() if isinstance(table, Tensor)}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
+
+    def by_relation(self) -> tuple[Float[np.ndarray, "R H"], Float[np.ndarray, " R"]]:
+        """Sums of every head, and numbers of pairs."""
+        groups = (self.relation.relations, self.relation.strata)
+        return self.sums.numpy().reshape(*groups, -1).sum(1), self.pairs.numpy().reshape(groups).sum(1)
 
 
 class ChunkTally:
@@ -259,18 +262,11 @@ class ChunkTally:
 
     def __init__(self, relation: Relation, heads: Sequence[int], windows: int) -> None:
         self.relation, self.heads = relation, heads
-        tables = {
-            name: table for name, table in vars(PartTally(relation, heads, 0)).items() if isinstance(table, Tensor)
-        }
-
-        def zeros(*names: str, rows: tuple[int, ...]) -> dict[str, Tensor]:
-            return {
-                name: torch.zeros(*rows, *tables[name].shape, dtype=torch.float64, device=relation.device)
-                for name in names
-            }
-
-        self.rows = zeros("sums", "pairs", rows=(windows,))
-        self.totals = zeros("null_sums", "null_pairs", "other_sums", "other_pairs", rows=())
+        shapes = {name: table.shape for name, table in PartTally(relation, heads, 0).tables().items()}
+        zeros = partial(torch.zeros, dtype=torch.float64, device=relation.device)
+        self.rows = {name: zeros(windows, *shapes[name]) for name in ("sums", "pairs")}
+        totals = ("null_sums", "null_pairs", "other_sums", "other_pairs")
+        self.totals = {name: zeros(*shapes[name]) for name in totals}
 
     def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
         for name, some in sums.items():
@@ -454,59 +450,49 @@ def attention_effect(
     Of the mean over all heads, or over some of them. `controls`: beside the same with shuffled topics, where there are
     some; `matched`: also at equal word frequencies.
     """
-    shape, chosen = (-1, tally.relation.relations, tally.relation.strata), slice(None) if heads is None else list(heads)
-    pairs, boot_pairs = (table.numpy().reshape(shape).sum(-1) for table in (tally.pairs, tally.boot_pairs))
-    sums = tally.sums.numpy().reshape(*shape[1:], -1).sum(1)[:, chosen].mean(1)
-    means, resampled = sums / pairs[0], tally.boot_sums.numpy()[:, :, chosen].mean(2) / boot_pairs
-    null = equal = None
-    if controls and len(tally.null_sums):
-        null = shuffled_attention(tally, chosen)
-    if matched:
-        left, right, (first, second) = matched_attention(tally, heads)
-        equal = (left, right, first - second)
+    chosen = slice(None) if heads is None else list(heads)
+    sums, pairs = tally.by_relation()
+    means = sums[:, chosen].mean(1) / pairs
+    boot_pairs = tally.boot_pairs.numpy().reshape(-1, tally.relation.relations, tally.relation.strata).sum(-1)
+    resampled = tally.boot_sums.numpy()[:, :, chosen].mean(2) / boot_pairs
     return effect(
         float(means[SAME_TOPIC]),
         float(means[DIFFERENT]),
         (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]),
-        pairs=(float(pairs[0, SAME_TOPIC]), float(pairs[0, DIFFERENT])),
-        null=null,
-        matched=equal,
+        pairs=(pairs[SAME_TOPIC], pairs[DIFFERENT]),
+        null=shuffled_attention(tally, chosen) if controls and len(tally.null_sums) else None,
+        matched=matched_attention(tally, heads) if matched else None,
         same_word=float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None,
     )
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> tuple[np.ndarray, np.ndarray]:
+def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> Resamples:
     """Same-topic and different-topic mean of each shuffle, averaged over the chosen heads."""
     same, number = tally.null_sums.numpy()[:, chosen].mean(1), tally.null_pairs.numpy()
     other = tally.other_sums.numpy()[chosen].mean()
     return same / number, (other - same) / (float(tally.other_pairs) - number)
 
 
-@np.errstate(invalid="ignore", divide="ignore")
-def matched_attention(
-    tally: PartTally, heads: Sequence[int] | None = None
-) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+def matched_attention(tally: PartTally, heads: Sequence[int] | None = None) -> tuple[float, float, Resamples]:
     """Same-topic and different-topic mean and their resamples, with the word frequencies of the same-topic pairs.
 
     Of some heads there are fewer resamples.
     """
 
-    def means(sums: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def means(sums: np.ndarray, pairs: np.ndarray) -> Resamples:
         shape = (-1, tally.relation.relations, tally.relation.strata)
         summed, number = sums.reshape(shape), pairs.reshape(shape)
-        usable = number[:, SAME_TOPIC] * (number[:, DIFFERENT] > 0)
-        share = usable / usable.sum(-1, keepdims=True)
-        each = summed / np.maximum(number, 1)
-        return (share * each[:, SAME_TOPIC]).sum(-1), (share * each[:, DIFFERENT]).sum(-1)
+        same, different = ((summed[:, relation], number[:, relation]) for relation in (SAME_TOPIC, DIFFERENT))
+        return matched_means(same, different)
 
-    pairs, boot_pairs = tally.pairs.numpy(), tally.boot_pairs.numpy()
     if heads is None:
-        (same,), (different,) = means(tally.sums.mean(1).numpy(), pairs)
-        return float(same), float(different), means(tally.boot_strata.numpy(), boot_pairs)
-    (same,), (different,) = means(tally.sums.numpy()[:, list(heads)].mean(1), pairs)
-    few = tally.boot_heads.numpy()[:, :, list(heads)].mean(2)
-    return float(same), float(different), means(few, boot_pairs[: len(few)])
+        sums, resampled = tally.sums.mean(1).numpy(), tally.boot_strata.numpy()
+    else:
+        sums = tally.sums.numpy()[:, list(heads)].mean(1)
+        resampled = tally.boot_heads.numpy()[:, :, list(heads)].mean(2)
+    (same,), (different,) = means(sums, tally.pairs.numpy())
+    return float(same), float(different), means(resampled, tally.boot_pairs.numpy()[: len(resampled)])
 
 
 LOOKED_AT = 0.001  # mean weight at the topics' words below which a head does not look at them; without preference .01
@@ -516,8 +502,7 @@ ELSEWHERE = "does not look at these words"
 
 def remarks(tally: PartTally) -> list[str]:
     """Why a head cannot be judged, for every head; '' if it can."""
-    groups = (tally.relation.relations, tally.relation.strata)
-    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
+    sums, pairs = tally.by_relation()
     weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
     few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS
     return [TOO_FEW if few else ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
@@ -526,8 +511,7 @@ def remarks(tally: PartTally) -> list[str]:
 @np.errstate(invalid="ignore", divide="ignore")
 def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
     """The difference of every head, and the same after each shuffle."""
-    groups = (tally.relation.relations, tally.relation.strata)
-    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
+    sums, pairs = tally.by_relation()
     found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]
     heads = [shuffled_attention(tally, [head]) for head in range(len(found))]
     return found, np.stack([same - different for same, different in heads], 1)
@@ -535,17 +519,15 @@ def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.nda
 
 def corrected(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]:
     """By part: p of each head, corrected for all heads of the model that can be judged; None for the others."""
-    judged = {name: np.array([not remark for remark in remarks(tally)]) for name, tally in tallies.items()}
-    scores = [differences(tally) for tally in tallies.values()]
-    among = np.concatenate(list(judged.values()))
-    p = np.full(len(among), np.nan)
-    if among.any() and all(len(shuffled) for _, shuffled in scores):
-        found, shuffled = np.concatenate([one for one, _ in scores]), np.concatenate([two for _, two in scores], 1)
-        p[among] = corrected_p(found[among], shuffled[:, among])
-    parts = np.split(p, np.cumsum([len(which) for which in judged.values()])[:-1])
+    judged = np.array([not remark for tally in tallies.values() for remark in remarks(tally)])
+    found, shuffled = (np.concatenate(parts, -1) for parts in zip(*map(differences, tallies.values()), strict=True))
+    p = np.full(len(judged), np.nan)
+    if judged.any() and len(shuffled):
+        p[judged] = corrected_p(found[judged], shuffled[:, judged])
+    every = iter(p.tolist())
     return {
-        name: [float(one) if np.isfinite(one) else None for one in part]
-        for name, part in zip(tallies, parts, strict=True)
+        name: [one if isfinite(one) else None for one in islice(every, sum(tally.heads))]
+        for name, tally in tallies.items()
     }
 
 
@@ -556,20 +538,20 @@ def head_rows(
     p, rows = corrected(tallies), []
     for part, tally in tallies.items():
         places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
-        for number, ((layer, head), remark) in enumerate(zip(places, remarks(tally), strict=True)):
-            found = attention_effect(tally, [number], controls=False)
-            if found is not None:
-                rows.append(
-                    HeadRow(
-                        model=model,
-                        threshold=threshold,
-                        topics_per_word=topics_per_word,
-                        part=part,
-                        layer=layer,
-                        head=head,
-                        effect=found,
-                        corrected_p=p[part][number],
-                        remark=remark,
-                    )
-                )
+        effects = [attention_effect(tally, [number], controls=False) for number in range(len(places))]
+        rows += [
+            HeadRow(
+                model=model,
+                threshold=threshold,
+                topics_per_word=topics_per_word,
+                part=part,
+                layer=layer,
+                head=head,
+                effect=effect,
+                corrected_p=p_value,
+                remark=remark,
+            )
+            for (layer, head), effect, p_value, remark in zip(places, effects, p[part], remarks(tally), strict=True)
+            if effect is not None
+        ]
     return sorted(rows, key=lambda one: (bool(one.remark), -one.effect.difference))

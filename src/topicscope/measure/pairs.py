@@ -72,30 +72,22 @@ class PairSums:
     between: Float[np.ndarray, "K K S"]  # sums between topics; zero between a topic and itself
     between_pairs: Float[np.ndarray, "K K S"]  # numbers of pairs between topics
 
-    @np.errstate(invalid="ignore")
     def means(
         self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
         """Same-topic and different-topic mean, where each topic counts `weight` times (a bootstrap draws those).
 
-        `matched`: different-topic pairs are weighted to have the word frequencies of the same-topic pairs; strata
-        without pairs of both kinds are left out.
+        `matched`: at equal word frequencies.
         """
         w = np.ones(len(self.same)) if weight is None else weight
         same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
         between, between_pairs = (_both_weighted(w, x) for x in (self.between, self.between_pairs))
         if not matched:
             return _mean(same.sum(-1), same_pairs.sum(-1)), _mean(between.sum(-1), between_pairs.sum(-1))
-        usable = np.minimum(same_pairs, between_pairs) > 0.5
-        share = np.where(usable, same_pairs, 0)
-        left, right = (np.where(usable, _mean(*kind), 0) for kind in ((same, same_pairs), (between, between_pairs)))
-        share /= share.sum(-1, keepdims=True)
-        return (share * left).sum(-1), (share * right).sum(-1)
+        return matched_means((same, same_pairs), (between, between_pairs))
 
     def pooled(self) -> PairSums:
-        return PairSums(
-            *(x.sum(-1, keepdims=True) for x in (self.same, self.same_pairs, self.between, self.between_pairs))
-        )
+        return PairSums(*(table.sum(-1, keepdims=True) for table in vars(self).values()))
 
     def topic_means(self) -> Float[np.ndarray, " K"]:
         """The same-topic mean of each topic; NaN where it has one word only."""
@@ -103,6 +95,22 @@ class PairSums:
 
     def topic_between(self) -> Float[np.ndarray, "K K"]:
         return _mean(self.between.sum(-1), self.between_pairs.sum(-1))
+
+
+Strata = tuple[Float[np.ndarray, "*R S"], Float[np.ndarray, "*R S"]]  # sums and numbers of pairs
+
+
+@np.errstate(invalid="ignore")
+def matched_means(same: Strata, different: Strata) -> tuple[np.ndarray, np.ndarray]:
+    """Both means, where different-topic pairs are weighted to have the word frequencies of the same-topic pairs.
+
+    Strata without pairs of both kinds are left out.
+    """
+    usable = np.minimum(same[1], different[1]) > 0.5
+    share = np.where(usable, same[1], 0)
+    share /= share.sum(-1, keepdims=True)
+    left, right = ((share * np.where(usable, _mean(*kind), 0)).sum(-1) for kind in (same, different))
+    return left, right
 
 
 def _mean(total: Float[np.ndarray, "*R"], pairs: Float[np.ndarray, "*R"]) -> Float[np.ndarray, "*R"]:
@@ -131,11 +139,7 @@ def pair_sums(
         (np.ones(len(membership.word)), (membership.word, membership.topic * count + bins[membership.word])),
         shape=(membership.words, topics * count),
     )
-    sums, norms, sizes = (
-        cells.T @ u,
-        cells.T @ (u * v).sum(1),
-        np.bincount(cells.indices, minlength=topics * count).astype(float),
-    )
+    sums, sizes = cells.T @ u, np.bincount(cells.indices, minlength=topics * count).astype(float)
     whole, pairs = sums @ (sums if partners is None else cells.T @ v).T, np.outer(sizes, sizes)
     left, right, _ = membership.shared()
 
@@ -156,7 +160,7 @@ def pair_sums(
         return blocks
 
     return PairSums(
-        inside(whole, norms),
+        inside(whole, cells.T @ (u * v).sum(1)),
         inside(pairs, sizes),
         outside(whole - shared(np.einsum("pd,pd->p", u[left], v[right]))),
         outside(pairs - shared(np.ones(len(left)))),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from topicscope.ground import Folder, Kind, Result, adapter_of, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect, Interval, columns, interval
+from topicscope.measure.effects import BareEffect, Effect, Interval, Row, columns, interval
 from topicscope.measure.phases import appears, half_way
 
 if TYPE_CHECKING:
@@ -42,13 +42,12 @@ def measure_title(measure: str) -> str:
 
 
 @dataclass(frozen=True)
-class TimelineRow:
+class TimelineRow(Row):
+    FLAT = "effect"
+
     measure: str
     step: int
-    effect: Effect
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"measure": self.measure, "step": self.step, **self.effect.as_dict(controls=False)}
+    effect: BareEffect
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,8 @@ class Timeline(Result):
         Everything that needs the resamples is computed here: they are not stored.
         """
         courses = {
-            measure: [
-                TimelineRow(measure, step, effect) for step, effect in sorted(steps.items()) if effect is not None
-            ]
-            for measure, steps in effects.items()
+            name: [TimelineRow(name, step, effect) for step, effect in sorted(steps.items()) if effect is not None]
+            for name, steps in effects.items()
         }
         moments = [moment(course) for course in courses.values() if len(course) > 1]
         rows = [row for course in courses.values() for row in course]
@@ -116,8 +113,11 @@ class Timeline(Result):
     def summary(self) -> list[str]:
         return [*self.notes, self.answer]
 
+    def records(self) -> list[dict[str, Any]]:
+        return [columns(row.as_dict()) for row in self.rows]
+
     def table(self) -> pyarrow.Table:
-        return arrow_table([columns(row.as_dict()) for row in self.rows])
+        return arrow_table(self.records())
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -131,14 +131,14 @@ class Timeline(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            [TimelineRow(row["measure"], row["step"], Effect.from_dict(row)) for row in data["timeline"]],
+            adapter_of(list[TimelineRow]).validate_python(data["timeline"]),
             adapter_of(list[Moment]).validate_python(data["moments"]),
             None if data["order"] is None else adapter_of(Order).validate_python(data["order"]),
             data["notes"],
         )
 
     def write(self, folder: Folder) -> None:
-        write_csv(folder.file("timeline.csv"), [columns(row.as_dict()) for row in self.rows])
+        write_csv(folder.file("timeline.csv"), self.records())
         folder.finish(self.as_dict())
 
     def _about(self) -> str:
