@@ -9,8 +9,8 @@ counts n_i times, n_i drawn once for each resample.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from itertools import islice
-from math import isfinite
+from itertools import islice, product
+from math import isfinite, nan
 from typing import ClassVar
 
 import numpy as np
@@ -64,25 +64,22 @@ class TopicRelation(NumberedWords):
 
     def __post_init__(self) -> None:
         members, words = self.assignment.membership, len(self.assignment.token)
-        bins = frequency_bins(self.assignment.frequency)
-        self.bin_of = torch.as_tensor(bins, device=self.device)
-        self.bin_count = int(bins.max()) + 1
+        self.bin_of = torch.as_tensor(frequency_bins(self.assignment.frequency), device=self.device)
+        self.bin_count = int(self.bin_of.max()) + 1
         self.strata = self.bin_count**2
         self.number(self.assignment.token, self.vocabulary_size, self.device)
         self.several = bool((members.topics_of_word > 1).any())
         rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
-        orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
-        if self.several:  # which words share a topic; a shuffle moves the words
+        # (1 + shuffles) x W: the words, or their topics, as they are and then shuffled
+        table = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
+        if self.several:
             matrix = members.matrix()
             self.share = torch.from_numpy((matrix @ matrix.T).toarray() > 0).to(self.device)
-            self.orders = torch.as_tensor(orders, device=self.device)
         else:
-            topic = np.empty(words, dtype=np.int64)
+            topic = np.empty(words, dtype=np.int16 if members.topics < 2**15 else np.int32)  # compared often: small
             topic[members.word] = members.topic
-            # (1 + shuffles) x W: the topics as they are, then shuffled; small numbers, since they are compared often
-            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
-                torch.int16 if members.topics < 2**15 else torch.int32
-            )
+            table = topic[table]
+        self.table = torch.as_tensor(table, device=self.device)
 
     def codes(
         self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]
@@ -91,13 +88,12 @@ class TopicRelation(NumberedWords):
         same = self._same(i, j)
         relation = torch.where(same[:, 0], SAME_TOPIC * self.strata, DIFFERENT * self.strata)
         relation = torch.where(i[:, :, None] == j[:, None], SAME_WORD * self.strata, relation)
-        strata = (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
-        return relation + strata, same[:, 1:] if self.shuffles else None
+        relation += (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
+        return relation, same[:, 1:] if self.shuffles else None
 
     def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
         """Whether two words share a topic: as the topics are, then after every shuffle."""
-        table = self.orders if self.several else self.topic
-        left, right = (table[:, words].transpose(0, 1).contiguous() for words in (i, j))
+        left, right = (self.table[:, words].transpose(0, 1).contiguous() for words in (i, j))
         left, right = left[:, :, :, None], right[:, :, None]
         return self.share[left, right] if self.several else left == right
 
@@ -155,9 +151,8 @@ def slabs(windows: int, words: int, device: torch.device) -> Iterator[tuple[slic
     """Windows and query words that are summed together: several windows, or a part of one that has many words."""
     most = TOGETHER[device.type]
     several, queries = max(1, most // words**2), min(words, max(1, most // words))
-    for start in range(0, windows, several):
-        for first in range(0, words, queries):
-            yield slice(start, start + several), slice(first, first + queries)
+    for start, first in product(range(0, windows, several), range(0, words, queries)):
+        yield slice(start, start + several), slice(first, first + queries)
 
 
 def pairs_of(
@@ -176,12 +171,11 @@ def pairs_of(
     tokens, mask = inputs
     size, length = tokens.shape[1], mask.sum(1, keepdim=True)
     known, first = places >= 0, places.clamp(min=0)
+    read, later = known, first
     if shift and part != "encoder":
         read = known & (places + shift < length)
         later = torch.where(read, places + shift, 0)
-    else:
-        read, later = known, first
-    query, query_known = (first if part == "encoder" else later)[:, queries], read[:, queries]
+    query = (first if part == "encoder" else later)[:, queries]
     key, key_known = (later, read) if part == "decoder" else (first, known)
     here, there = places[:, queries, None], places[:, None]
     # the same place of the text is no pair, in cross attention neither
@@ -192,7 +186,7 @@ def pairs_of(
     scale = available.to(weights.dtype) / DEBIAS
     weights.view(len(weights), -1, *allowed.shape[1:]).mul_(scale[:, None, :, None])
     word = tokens.gather(1, first)
-    return PositionPairs(weights, word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None])
+    return PositionPairs(weights, word[:, queries], word, allowed & read[:, queries, None] & key_known[:, None])
 
 
 def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
@@ -201,8 +195,7 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
     """
     weights, allowed = pairs.weights, pairs.allowed
     i, j = relation.index[pairs.query], relation.index[pairs.key]
-    codes, shuffled = relation.codes(i, j)
-    count = relation.relations * relation.strata
+    (codes, shuffled), count = relation.codes(i, j), relation.relations * relation.strata
     # a row for every code, and a last one for what does not count
     codes = torch.where(allowed & (codes >= 0), codes, count).flatten(1)[:, None]
     marks = weights.new_zeros(len(weights), count + 1, weights.shape[2]).scatter_(1, codes, 1)[:, :-1]
@@ -249,7 +242,6 @@ class PartTally:
             getattr(self, name).numpy()[...] += array
 
     def by_relation(self) -> tuple[Float[np.ndarray, "R H"], Float[np.ndarray, " R"]]:
-        """Sums of every head, and numbers of pairs."""
         groups = (self.relation.relations, self.relation.strata)
         return self.sums.numpy().reshape(*groups, -1).sum(1), self.pairs.numpy().reshape(groups).sum(1)
 
@@ -278,29 +270,28 @@ class ChunkTally:
     def arrays(self, times: Float[Tensor, "R n"]) -> dict[str, np.ndarray]:
         """The sums as a PartTally adds them. `times`: how often each resample draws each window."""
         sums, pairs = self.rows["sums"], self.rows["pairs"]  # n x G x H, n x G
-        n, _, heads = sums.shape
-        relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
-        tables = {name: rows.sum(0) for name, rows in self.rows.items()} | self.totals
-        tables["boot_sums"] = (times @ relations.flatten(1)).view(len(times), self.relation.relations, heads)
-        tables["boot_pairs"], tables["boot_strata"] = times @ pairs, times @ sums.mean(2)
+        relations = sums.view(len(sums), self.relation.relations, -1, sums.shape[2]).sum(2)
         few = times[: FEW if self.relation.shuffles else 0]
-        tables["boot_heads"] = (few @ sums.flatten(1)).view(len(few), *sums.shape[1:])
+        tables = {name: rows.sum(0) for name, rows in self.rows.items()} | self.totals
+        tables |= {
+            "boot_sums": (times @ relations.flatten(1)).view(len(times), *relations.shape[1:]),
+            "boot_pairs": times @ pairs,
+            "boot_strata": times @ sums.mean(2),
+            "boot_heads": (few @ sums.flatten(1)).view(len(few), *sums.shape[1:]),
+        }
         # one transfer: what waits for the GPU waits once
         flat = torch.cat([table.flatten() for table in tables.values()]).cpu().numpy()
-        borders = np.cumsum([table.numel() for table in tables.values()])
-        return {
-            name: array.reshape(table.shape)
-            for (name, table), array in zip(tables.items(), np.split(flat, borders[:-1]), strict=True)
-        }
+        parts = np.split(flat, np.cumsum([table.numel() for table in tables.values()])[:-1])
+        return {name: array.reshape(tables[name].shape) for name, array in zip(tables, parts, strict=True)}
 
     def by_document(self, owners: Sequence[int]) -> dict[int, Float[np.ndarray, "2 R"]]:
         """Sums of the mean over heads, and numbers of pairs, by relation. `owners`: the document of each window."""
         means, shape = self.rows["sums"].mean(2), (len(owners), self.relation.relations, -1)
         tables = torch.stack([rows.view(shape).sum(2) for rows in (means, self.rows["pairs"])], 1).cpu().numpy()
-        found: dict[int, np.ndarray] = {}
+        sums: dict[int, np.ndarray] = {}
         for owner, table in zip(owners, tables, strict=True):
-            found[owner] = found.get(owner, 0) + table
-        return found
+            sums[owner] = sums.get(owner, 0) + table
+        return sums
 
 
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
@@ -328,8 +319,8 @@ class DocumentSums:
     def means(self, document: int) -> tuple[float | None, float | None, int, int]:
         """Same-topic and different-topic mean, None without pairs or if not finite; and the numbers of pairs."""
         weights, pairs = self.sums.get(document, NO_PAIRS)
-        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
-        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
+        means = [float(weights[k] / pairs[k]) if pairs[k] else nan for k in (SAME_TOPIC, DIFFERENT)]
+        same, different = (mean if isfinite(mean) else None for mean in means)
         return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
 
 
@@ -373,9 +364,15 @@ def tally_attention(
 
     advance(0)
     parts: Parts = {}
-    here = engine is serial
-    plan, relation = states.plan if states else None, by_document.relation if by_document else None
-    common = Pass(loaded, relations, bootstrap, seed, advance if here else None, plan, relation)
+    common = Pass(
+        loaded,
+        relations,
+        bootstrap,
+        seed,
+        advance if engine is serial else None,
+        states.plan if states else None,
+        by_document.relation if by_document else None,
+    )
     for done, sums, hidden, of_documents in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
         if by_document is not None:
             by_document.add(next(iter(sums)), of_documents)
@@ -386,7 +383,7 @@ def tally_attention(
                 parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
             for tally, arrays in zip(parts[name], tables, strict=True):
                 tally.add(arrays)
-        if not here:
+        if engine is not serial:
             advance(done)
     return parts
 
@@ -427,17 +424,14 @@ def tally_chunk(
             common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
     tables = {name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()}
-    of_documents = {}
-    if common.by_document is not None:
-        of_documents = next(iter(parts.values()))[common.by_document].by_document(owners)
+    main, followed = next(iter(parts.values())), common.by_document
+    of_documents = {} if followed is None else main[followed].by_document(owners)
     return chunk[-1].reached, tables, None if states is None else states.arrays(), of_documents
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    drawn = {
-        document: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, document).poisson(1, bootstrap)
-        for document in set(owners)
-    }
+    stream = Stream.BOOTSTRAP_DOCUMENTS
+    drawn = {document: generator(seed, stream, document).poisson(1, bootstrap) for document in set(owners)}
     return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
 
 
@@ -503,9 +497,10 @@ ELSEWHERE = "does not look at these words"
 def remarks(tally: PartTally) -> list[str]:
     """Why a head cannot be judged, for every head; '' if it can."""
     sums, pairs = tally.by_relation()
-    weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
-    few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS
-    return [TOO_FEW if few else ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
+    if min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS:
+        return [TOO_FEW] * sum(tally.heads)
+    weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / (pairs[SAME_TOPIC] + pairs[DIFFERENT])
+    return [ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
 
 
 @np.errstate(invalid="ignore", divide="ignore")

@@ -37,8 +37,6 @@ class VariantRow(ModelRow):
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """At which threshold words were chosen."""
-
     threshold: float | None
     topics_per_word: str
 
@@ -63,15 +61,13 @@ class PairContrast:
     @classmethod
     def of(cls, effect: Effect | None, mean: float | None, resampled: Float[np.ndarray, " R"], pairs: int) -> Self:
         """`resampled` is drawn as the means of the effect are."""
-        same = None if effect is None else effect.same_resamples
-        margin = None if same is None else interval(same - resampled)
-        return cls(None if effect is None else effect.same, mean, interval(resampled), margin, pairs)
+        if effect is None or effect.same_resamples is None:
+            return cls(None, mean, interval(resampled), None, pairs)
+        return cls(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), pairs)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredRow(Setting, VariantRow):
-    """Which model was measured, and on which words."""
-
     words: int
     topics: int
     embedding: str
@@ -83,8 +79,6 @@ class MeasuredRow(Setting, VariantRow):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRow(MeasuredRow):
-    """The effects of a model at one threshold."""
-
     FLAT = "embeddings"
 
     embeddings: dict[str, Effect | None]  # by measure on word vectors: 'cosine', 'dot', ...
@@ -103,14 +97,12 @@ class ProbeRow(MeasuredRow):
     @property
     def effects(self) -> dict[str, Effect | None]:
         """By measure: cosine, dot, attention of all heads and of the topical ones, then the others."""
-        attention = {"attention": self.attention, "topical": self.topical}
-        return {"cosine": self.cosine, "dot": self.dot} | attention | self.embeddings
+        first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention, "topical": self.topical}
+        return first | self.embeddings
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRow(Setting, ModelRow):
-    """One head of the trained model."""
-
     FLAT = "effect"
 
     part: str
@@ -163,7 +155,6 @@ def place(head: HeadRow) -> tuple[str, int, int]:
 
 
 def short(model: str) -> str:
-    """The last part of a model's name."""
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -224,8 +215,6 @@ MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
 
 @dataclass(frozen=True)
 class CooccurringMean:
-    """Mean cosine of the states of words that stand together most often."""
-
     mean: float
     interval: Interval | None
     pairs: int
@@ -331,8 +320,6 @@ LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document whose loss is taken, and d
 
 @dataclass(frozen=True)
 class TopicShare:
-    """A topic of a document, with its share of the document's topic mixture."""
-
     topic: int
     name: str
     share: float
@@ -362,11 +349,9 @@ class DocumentRow(ModelRow):
 
     @property
     def named(self) -> str:
-        """By its number in the corpus where it has one, else in the sample."""
         return str(self.document) if self.place is None else f"{self.place} of the corpus"
 
     def columns(self) -> dict[str, object]:
-        """For a table: each of the main topics has columns of its own."""
         row = {name: value for name, value in vars(self).items() if name != "topics"}
         for number, topic in zip_longest(range(1, 1 + MAIN_TOPICS), self.topics):
             row |= {f"topic_{number}": topic and topic.name, f"share_{number}": topic and topic.share}
@@ -383,8 +368,6 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownTopic:
-    """A topic in the legend of a shown document, with a few of its most frequent words."""
-
     name: str
     words: list[str]
 
@@ -429,8 +412,7 @@ class ShownDocument(ModelRow):
 def encoded_links(weights: Float[np.ndarray, "U U"], keys: int) -> str:
     """See `ShownHead`. Of equal weights the first come first."""
     order = np.argsort(-weights, 1, kind="stable")[:, :keys]
-    largest = np.take_along_axis(weights, order, 1)
-    levels = np.rint(LEVELS * np.sqrt(np.clip(largest, 0, 1)))
+    levels = np.rint(LEVELS * np.sqrt(np.clip(np.take_along_axis(weights, order, 1), 0, 1)))
     return base64.b64encode(order.astype("<u2").tobytes() + levels.astype(np.uint8).tobytes()).decode()
 
 

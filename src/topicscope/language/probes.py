@@ -99,7 +99,6 @@ class Probe(Result):
 
     @property
     def models(self) -> dict[str, str]:
-        """The names of the models, with their short names."""
         return {row.model: short(row.model) for row in self.rows}
 
     def of_model(self, model: str) -> Self:
@@ -277,7 +276,6 @@ def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, Any]]) -> dict
 
 
 def label_sentences(rows: Sequence[LabelRow]) -> Iterator[str]:
-    """One for each model: the accuracy with the layer chosen inside the folds, beside what it is compared with."""
     for model in dict.fromkeys(row.model for row in rows if row.variant == "trained"):
         mine = [row for row in rows if (row.model, row.variant) == (model, "trained")]
         fresh = next((row for row in rows if (row.model, row.variant) == (model, "random")), None)

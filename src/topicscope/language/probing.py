@@ -5,7 +5,7 @@ probe_model(load_model("bert-base-uncased"), texts, topics)     # topics from fi
 A measure on word vectors is one entry of MEASURES: it then is in the results, the tables and the page.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
@@ -73,12 +73,13 @@ def pair_relations(
     assignments: Sequence[Assignment],
     loaded: LoadedModel,
     measurement: Measurement,
-    counted: Callable[[], tuple[Pairs, np.ndarray]],
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    engine: Engine,
 ) -> dict[int, PairRelation]:
     """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words.
 
-    Fitted topics and labels know them. For given topics `counted` counts them in the texts: pairs, and the tokens of
-    their words.
+    Fitted topics and labels know them. For given topics they are counted in the texts.
     """
     relations: dict[int, PairRelation] = {}
     known = None if isinstance(topics, Assignment) else (topics.cooccurring, topics.token)
@@ -88,7 +89,9 @@ def pair_relations(
         words = max(2, round(float(assignment.membership.sizes.mean())))
         if isinstance(topics, Topics):
             words = int((assignment.threshold or 0.0) * topics.vocabulary_size)
-        known = known or counted()
+        if known is None:
+            documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
+            known = top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
         pairs, token = known
         if count := min(len(pairs), words * (words - 1) // 2):
             relations[number] = PairRelation(token, pairs[:count], len(loaded.tokenizer), loaded.device)
@@ -107,14 +110,7 @@ def listed_attention(
     return PairContrast.of(effect, mean, resampled, listed)  # the same documents are drawn for both
 
 
-def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
-    """The pairs of words that stand together most often in these texts, and the tokens of all words."""
-    documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
-    return top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
-
-
 def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
-    """How many of the pairs have both words in one topic."""
     topic = np.full(relation.vocabulary_size, -1)
     topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
     left, right = topic[relation.token[relation.pairs]].T
@@ -169,8 +165,7 @@ def probe_model(
         cut = partial(windows, loaded, vocabulary, texts, measurement.windows)  # anew each time, never all at once
         if not any(len(piece.places) for piece in cut()):
             raise InputError("the texts hold no whole words of this model's vocabulary")
-        counted = partial(counted_pairs, vocabulary, texts, engine)
-        pairs = pair_relations(topics, assignments, loaded, measurement, counted)
+        pairs = pair_relations(topics, assignments, loaded, measurement, vocabulary, texts, engine)
         states, of = None, originals(texts)
         if measurement.states:
             states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
@@ -224,8 +219,6 @@ def probe_model(
 
 @dataclass(frozen=True)
 class Variant:
-    """A model, trained or random, with what is measured on it."""
-
     loaded: LoadedModel
     vocabulary: Vocabulary
     assignments: Sequence[Assignment]
@@ -262,8 +255,7 @@ class Variant:
                 tallies = {name: of[number] for name, of in parts.items()}
                 probe.heads.extend(head_rows(tallies, loaded.name, a.threshold, a.topics_per_word))
             topical = [place(head) for head in topical_heads(probe.heads, main)]
-        heads = parts[main][0].heads
-        chosen = [sum(heads[:layer]) + head for _, layer, head in topical]
+        chosen = [sum(parts[main][0].heads[:layer]) + head for _, layer, head in topical]
         for number, assignment in enumerate(self.assignments):
             progress(f"statistics of {loaded.name} ({loaded.variant})", number, len(self.assignments))
             self.add_rows(probe, number, assignment, parts, chosen)
@@ -343,31 +335,26 @@ class Variant:
         return effects, sums["cosine"][0]
 
 
-def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[TopicRow]:
-    """Mean cosine inside each topic, and its nearest and farthest other topic."""
+def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> Iterator[TopicRow]:
     inside, between = sums.topic_means(), sums.topic_between()
     np.fill_diagonal(between, np.nan)
-    rows = []
     for k in np.flatnonzero(np.isfinite(inside)):
         others = [(float(between[k, j]), assignment.names[j]) for j in np.flatnonzero(np.isfinite(between[k]))]
         nearest_cosine, nearest = max(others, key=itemgetter(0), default=(None, None))
         farthest_cosine, farthest = min(others, key=itemgetter(0), default=(None, None))
-        rows.append(
-            TopicRow(
-                model=row.model,
-                threshold=row.threshold,
-                topics_per_word=row.topics_per_word,
-                topic=int(k),
-                name=assignment.names[k],
-                words=int(assignment.membership.sizes[k]),
-                cosine=float(inside[k]),
-                nearest=nearest,
-                nearest_cosine=nearest_cosine,
-                farthest=farthest,
-                farthest_cosine=farthest_cosine,
-            )
+        yield TopicRow(
+            model=row.model,
+            threshold=row.threshold,
+            topics_per_word=row.topics_per_word,
+            topic=int(k),
+            name=assignment.names[k],
+            words=int(assignment.membership.sizes[k]),
+            cosine=float(inside[k]),
+            nearest=nearest,
+            nearest_cosine=nearest_cosine,
+            farthest=farthest,
+            farthest_cosine=farthest_cosine,
         )
-    return rows
 
 
 def timeline_of(
@@ -393,7 +380,7 @@ def timeline_of(
                 raise InputError(
                     f"{name} has a different tokenizer from the first snapshot; a timeline is of one model"
                 )
-            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
+            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine):
                 effects.setdefault(measure, {})[step] = found
     return Timeline.of(effects, notes)
 
@@ -405,25 +392,23 @@ def effects_of(
     vocabulary: Vocabulary,
     measured: ModelPass,
     engine: Engine = serial,
-) -> dict[str, Effect | None]:
+) -> Iterator[tuple[str, Effect | None]]:
     resamples, seed = measured.bootstrap, measured.seed
     raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if measured.matched else None
-    effects: dict[str, Effect | None] = {}
     for name in ("cosine", "dot"):
         sums = pair_sums(MEASURES[name](raw), assignment.membership, bins)
-        effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
+        yield name, embedding_effect([sums], resamples=resamples, seed=seed)
         if measured.matched and name == "cosine":
-            effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
+            yield "cosine_matched", matched_effect(sums, resamples=resamples, seed=seed)
     relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
     pieces = windows(loaded, vocabulary, texts, measured.windows)
     parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
     for name, (tally,) in parts.items():
         prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
-        effects[prefix] = attention_effect(tally)
+        yield prefix, attention_effect(tally)
         if measured.matched and prefix == "attention":
-            effects["attention_matched"] = effect(*matched_attention(tally))
+            yield "attention_matched", effect(*matched_attention(tally))
         for layer, count in enumerate(tally.heads):
             start = sum(tally.heads[:layer])
-            effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
-    return effects
+            yield f"{prefix}.{layer}", attention_effect(tally, range(start, start + count))

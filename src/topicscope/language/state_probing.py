@@ -8,7 +8,7 @@ tally_attention(loaded, windows, relations, states=tally); measure.rows(loaded, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -107,8 +107,8 @@ def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
         "positions of topic words": [row.topic_words for row in rows],
     }
     texts = np.array([of[row.document] for row in rows], dtype=np.int64)
-    weights = {what: np.bincount(texts, weights=count) for what, count in counts.items() if sum(count)}
-    shares = [(float(by_text.max() / by_text.sum()), int(by_text.argmax()), what) for what, by_text in weights.items()]
+    by_text = {what: np.bincount(texts, weights=count) / sum(count) for what, count in counts.items() if sum(count)}
+    shares = [(float(share.max()), int(share.argmax()), what) for what, share in by_text.items()]
     share, text, what = max(shares, key=lambda one: one[0], default=(0.0, 0, ""))
     if share <= LARGE_SHARE:
         return ""
@@ -179,22 +179,21 @@ def targets_of(
     found = {n: shares for n in sorted(documents) if (shares := mixture(n, documents[n])) is not None}
     if len(found) < FEWEST:
         return None
-    shares, tokens = np.stack(list(found.values())), [documents[number] for number in found]
+    shares = np.stack(list(found.values()))
     if not isinstance(topics, LabelWords):
         # every second of the words that have topics, the first among them, so that no half is empty
         halves = [mixture(n, documents[n][np.isin(documents[n], topics.token)][::2]) for n in found]
         even = np.full(shares.shape[1], 1 / shares.shape[1])
         half = direct_scores(np.stack([even if one is None else one for one in halves]), shares, seed=seed)
-    (bag,) = ridge_scores(bags_of_words(tokens), shares, seed=seed)
+    (bag,) = ridge_scores(bags_of_words([documents[number] for number in found]), shares, seed=seed)
     orders = [generator(seed, Stream.SHUFFLED_MIXTURES, i).permutation(len(found)) for i in range(SHUFFLES)]
     return Targets(list(found), shares, bag, half, orders)
 
 
 def bags_of_words(documents: Sequence[Tokens]) -> Float[np.ndarray, "D V"]:
     words, place = np.unique(np.concatenate(documents), return_inverse=True)
-    row = np.repeat(np.arange(len(documents)), [len(tokens) for tokens in documents])
-    counts = np.bincount(row * len(words) + place, minlength=len(documents) * len(words))
-    return np.log1p(counts.reshape(len(documents), len(words)))
+    ends = np.cumsum([len(tokens) for tokens in documents])[:-1]
+    return np.log1p(np.stack([np.bincount(some, minlength=len(words)) for some in np.split(place, ends)]))
 
 
 @dataclass(frozen=True)
@@ -246,14 +245,12 @@ class StateProbe:
         """An empty tally: which words and how many documents fit into memory, and the mean state of every layer."""
         means, directions = read_first(loaded, pieces)
         numbers = sum(mean.size for mean in means.values())  # layers x dimensions
-        if not means:
-            self.notes.append("hidden states: this model returns none for each position, so they are not measured")
         words = min(MOST_WORDS, WORD_BYTES // max(1, 8 * HALVES * len(TREATMENTS) * numbers))
         most = max(FEWEST, min(MOST_DOCUMENTS, DOCUMENT_BYTES // max(1, (8 + 4 * SPOTS) * numbers)))
-        if len(self.originals) > most:
-            self.notes.append(f"hidden states: topics of documents are predicted for the first {most:,} documents")
-        if note := copies_note(self.originals):
-            self.notes.append(note)
+        few = f"hidden states: topics of documents are predicted for the first {most:,} documents"
+        none = "hidden states: this model returns none for each position, so they are not measured"
+        notes = [none if not means else "", few if len(self.originals) > most else "", copies_note(self.originals)]
+        self.notes += filter(None, notes)
         token, halves = self.frequent_words(max(2, words)), drawn_halves(self.originals, self.measurement.seed)
         return StateTally(StatePlan(token, len(loaded.tokenizer), most, halves, means, directions))
 
@@ -262,20 +259,19 @@ class StateProbe:
         token, first = np.unique(np.concatenate([a.token for a in self.assignments]), return_index=True)
         frequency = np.concatenate([a.frequency for a in self.assignments])[first]
         if len(token) > most:
-            self.notes.append(
-                f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
-            )
+            note = f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
+            self.notes.append(note)
             token = token[np.sort(np.argsort(-frequency, kind="stable")[:most])]
         paired = [relation.token[relation.pairs].ravel() for relation in self.pairs.values()]
-        others = np.setdiff1d(np.concatenate([np.empty(0, dtype=token.dtype), *paired]), token)
+        others = np.setdiff1d(np.concatenate([token, *paired]), token)
         return np.concatenate([token, others[: most - len(token)]])
 
-    def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[StateRow]:
+    def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[StateRow]:
         layers, phase = tally.layers, f"hidden states of {loaded.name} ({loaded.variant})"
-        scores = self.mixtures(loaded, tally, partial(progress, phase, total=2 * len(layers)))
-        found = []
+        shown = partial(progress, phase, total=2 * len(layers))
+        scores = dict(self.mixtures(loaded, tally, shown))
         for done, (part, layer) in enumerate(layers, start=len(layers)):
-            progress(phase, done, 2 * len(layers))
+            shown(done)
             for number, assignment in enumerate(self.assignments):
                 rows = tally.rows_of(part, assignment.token)
                 kept = np.flatnonzero(rows >= 0)
@@ -286,21 +282,18 @@ class StateProbe:
                     states = tally.word_means(part, layer, name, rows[kept])
                     # equal frequencies cost as much as all the rest, and are compared for the states as they are
                     effects[name] = self.effect(states, members, bins if name == "raw" else None)
-                found.append(
-                    StateRow(
-                        model=loaded.name,
-                        variant=loaded.variant,
-                        threshold=assignment.threshold,
-                        topics_per_word=assignment.topics_per_word,
-                        part=part,
-                        layer=layer,
-                        words=len(kept),
-                        effects=effects,
-                        cooccurring=self.cooccurring(tally, part, layer, self.pairs.get(number), effects),
-                        mixture=scores.get((part, layer)),
-                    )
+                yield StateRow(
+                    model=loaded.name,
+                    variant=loaded.variant,
+                    threshold=assignment.threshold,
+                    topics_per_word=assignment.topics_per_word,
+                    part=part,
+                    layer=layer,
+                    words=len(kept),
+                    effects=effects,
+                    cooccurring=dict(self.cooccurring(tally, part, layer, self.pairs.get(number), effects)),
+                    mixture=scores.get((part, layer)),
                 )
-        return found
 
     def effect(
         self,
@@ -327,14 +320,14 @@ class StateProbe:
         layer: int,
         relation: PairRelation | None,
         effects: Mapping[str, Effect | None],
-    ) -> dict[str, CooccurringMean]:
+    ) -> Iterator[tuple[str, CooccurringMean]]:
         """Means over the pairs of words that stand together most often, with a bootstrap over pairs."""
         rows = np.empty((0, 2), int) if relation is None else tally.rows_of(part, relation.token[relation.pairs])
         rows = rows[(rows >= 0).all(1)]
         if not len(rows):
-            return {}
+            return
         rng = generator(self.measurement.seed, Stream.BOOTSTRAP_STATE_PAIRS)
-        times, means = draws(rng, len(rows), self.measurement.bootstrap), {}
+        times = draws(rng, len(rows), self.measurement.bootstrap)
         for name in TREATMENTS:
             (first, first_there), (second, second_there) = (
                 tally.word_means(part, layer, name, side) for side in rows.T
@@ -343,12 +336,11 @@ class StateProbe:
             if np.isfinite(cosines).all():
                 mean = float(cosines.mean())
                 of = PairContrast.of(effects[name], mean, times @ cosines / len(rows), len(rows))
-                means[name] = CooccurringMean(mean, of.interval, of.pairs, of.margin_interval)
-        return means
+                yield name, CooccurringMean(mean, of.interval, of.pairs, of.margin_interval)
 
     def mixtures(
         self, loaded: LoadedModel, tally: StateTally, done: Callable[[int], None]
-    ) -> dict[tuple[str, int], MixtureScore]:
+    ) -> Iterator[tuple[tuple[str, int], MixtureScore]]:
         """Scores by part and layer. Trained and random weights have the same targets: they read the same words."""
         done(0)
         if self.targets is None and tally.layers:
@@ -358,11 +350,9 @@ class StateProbe:
                     f"hidden states: fewer than {FEWEST} documents have words of topics, too few to predict mixtures; "
                     "give more documents"
                 )
-        scores = {}
         for number, (part, layer) in enumerate(tally.layers if self.targets else (), start=1):
-            scores[part, layer] = self.mixture(tally, part, layer, positions=loaded.variant == "trained")
+            yield (part, layer), self.mixture(tally, part, layer, positions=loaded.variant == "trained")
             done(number)
-        return scores
 
     def mixture(self, tally: StateTally, part: str, layer: int, *, positions: bool) -> MixtureScore:
         assert self.targets is not None
@@ -392,45 +382,41 @@ class StateProbe:
             by_position=by_position,
         )
 
-    def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
+    def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[LabelRow]:
         if self.classes is None and self.labels and tally.documents:
             self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
-            self.notes += [note] if note else []
+            self.notes += filter(None, [note])
         targets, layers, guesses = self.classes, tally.layers, []
         if targets is None or not layers:
-            return []
+            return
         for done, (part, layer) in enumerate(layers):
             progress(f"labels from states of {loaded.name} ({loaded.variant})", done, len(layers))
             means = tally.document_means(targets.documents, part, layer)
             guesses.append(classified(means, targets.truth, targets.folds))
         resampled = (self.measurement.bootstrap, self.measurement.seed)
         chosen, taken = chosen_inside(guesses, targets.folds)
-        rows = []
         for number, ((part, layer), guess) in enumerate(zip(layers, guesses, strict=True)):
             accuracy, macro_f1 = guess.scores.intervals(*resampled)
-            rows.append(
-                LabelRow(
-                    model=loaded.name,
-                    variant=loaded.variant,
-                    part=part,
-                    layer=layer,
-                    documents=len(targets.truth),
-                    classes=int(targets.truth.max()) + 1,
-                    accuracy=guess.scores.accuracy,
-                    interval=accuracy,
-                    macro_f1=guess.scores.macro_f1,
-                    macro_f1_interval=macro_f1,
-                    majority=float(np.bincount(targets.truth).max() / len(targets.truth)),
-                    bag_of_words=targets.bag_of_words.accuracy,
-                    bag_of_words_interval=targets.bag_of_words.intervals(*resampled)[0],
-                    bag_of_words_macro_f1=targets.bag_of_words.macro_f1,
-                    chosen_accuracy=chosen.accuracy,
-                    chosen_interval=chosen.intervals(*resampled)[0],
-                    chosen_macro_f1=chosen.macro_f1,
-                    chosen_folds=int((taken == number).sum()),
-                )
+            yield LabelRow(
+                model=loaded.name,
+                variant=loaded.variant,
+                part=part,
+                layer=layer,
+                documents=len(targets.truth),
+                classes=int(targets.truth.max()) + 1,
+                accuracy=guess.scores.accuracy,
+                interval=accuracy,
+                macro_f1=guess.scores.macro_f1,
+                macro_f1_interval=macro_f1,
+                majority=float(np.bincount(targets.truth).max() / len(targets.truth)),
+                bag_of_words=targets.bag_of_words.accuracy,
+                bag_of_words_interval=targets.bag_of_words.intervals(*resampled)[0],
+                bag_of_words_macro_f1=targets.bag_of_words.macro_f1,
+                chosen_accuracy=chosen.accuracy,
+                chosen_interval=chosen.intervals(*resampled)[0],
+                chosen_macro_f1=chosen.macro_f1,
+                chosen_folds=int((taken == number).sum()),
             )
-        return rows
 
     def tokens(self, tally: StateTally) -> dict[int, Tokens]:
         """The words of documents whose states are kept; each text counts once, if possible with a label."""

@@ -50,11 +50,10 @@ class StatePlan:
 def read_first(loaded: LoadedModel, pieces: Iterable[Window]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Mean and TOP directions of the states at words, for every layer of each part, from the first few windows."""
     first = list(islice((piece for piece in pieces if len(piece.places)), READ_FIRST))
-    shift = int(loaded.model.config.is_encoder_decoder)
     gathered: dict[str, list[list[Tensor]]] = {}
     for batch in batches(first) if first else ():
         for name, layers in outputs_of(loaded.model, *padded(batch, loaded), states=True)[1].items():
-            where = Positions(batch, shift if name == "decoder" else 0)
+            where = Positions(batch, name, loaded.model.config.is_encoder_decoder)
             gathered.setdefault(name, []).append([where.of(layer) for layer in layers])
     means, directions = {}, {}
     for name, parts in gathered.items():
@@ -75,9 +74,10 @@ def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]
 
 
 class Positions:
-    """The whole words of some windows, one after another. A decoder that reads each word `later` may miss the last."""
+    """The whole words of some windows, in order. A `shifted` decoder reads each later, and may miss the last."""
 
-    def __init__(self, batch: Sequence[Window], later: int) -> None:
+    def __init__(self, batch: Sequence[Window], part: str, shifted: bool) -> None:
+        later = int(shifted and part == "decoder")
         kept = [window.places[window.places + later < len(window.tokens)] for window in batch]
         self.counts = np.array([len(places) for places in kept])
         self.row = np.repeat(np.arange(len(batch)), self.counts)
@@ -105,7 +105,7 @@ class ChunkStates:
 
     def add(self, batch: Sequence[Window], hidden: States, shift: int) -> None:
         for name, layers in hidden.items():
-            self._add_part(name, batch, layers, Positions(batch, shift if name == "decoder" else 0))
+            self._add_part(name, batch, layers, Positions(batch, name, bool(shift)))
         self.windows += batch
 
     def _add_part(self, name: str, batch: Sequence[Window], layers: Sequence[Tensor], where: Positions) -> None:
@@ -113,8 +113,7 @@ class ChunkStates:
         if name not in self.sums:
             self.sums[name] = layers[0].new_zeros(len(layers), len(TREATMENTS), rows, layers[0].shape[2])
             self.parts[name] = {"counts": [], "means": [], "numbers": [], "spots": []}
-        half = self.plan.halves[[window.document for window in batch]]
-        word = self.index[where.token]
+        half, word = self.plan.halves[[window.document for window in batch]], self.index[where.token]
         wanted = np.flatnonzero(word >= 0)
         key = half[where.row[wanted]] * len(self.plan.token) + word[wanted]
         row, chosen, keys, spots = (
@@ -181,8 +180,6 @@ class DocumentStates:
 
 
 class StateTally:
-    """The sums of all windows, filled by `tally_attention`."""
-
     def __init__(self, plan: StatePlan) -> None:
         self.plan = plan
         self.sums: dict[str, Float[np.ndarray, "L T 2 W d"]] = {}
@@ -209,12 +206,11 @@ class StateTally:
 
     @property
     def layers(self) -> list[tuple[str, int]]:
-        """Every layer of every part."""
         return [(part, layer) for part, sums in self.sums.items() for layer in range(len(sums))]
 
     def document_means(self, documents: Sequence[int], part: str, layer: int) -> Float[np.ndarray, "D d"]:
-        every = (self.documents[number] for number in documents)
-        return np.stack([document.sums[part][layer] / max(1, document.numbers[part]) for document in every])
+        mine = [self.documents[number] for number in documents]
+        return np.stack([document.sums[part][layer] / max(1, document.numbers[part]) for document in mine])
 
     def word_means(
         self, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]

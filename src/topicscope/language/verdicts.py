@@ -41,8 +41,6 @@ ORDER = ("no", "unsure", "yes", "off")
 
 @dataclass(frozen=True)
 class Check:
-    """What a control says, why, and the number that decides."""
-
     answer: Grade
     why: str = ""
     number: float | None = None
@@ -105,10 +103,10 @@ class Measured:
 
     @property
     def nothing_to_resample(self) -> Check:
-        if self.labels:  # a corpus has no more labels than it has, so no option helps
-            few = "two labels are too few for an interval over topics; about five or more are needed"
-            return Check("unsure", few)
-        return Check("unsure", f"there is nothing to resample: {self.advice('topics', 'documents')}")
+        # a corpus has no more labels than it has, so no option helps
+        labels = "two labels are too few for an interval over topics; about five or more are needed"
+        none = f"there is nothing to resample: {self.advice('topics', 'documents')}"
+        return Check("unsure", labels if self.labels else none)
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
         """Whether enough remains of a difference: half of it, and so much that it matters.
@@ -121,9 +119,9 @@ class Measured:
             return Check("yes", f"{where} {number:.2g}", number, between)
         if between[1] < (self.worth if low > 0 else enough):
             return Check("no", left, number, between)
-        zero = f", and its interval reaches zero: {self.advice(self.more)}"
-        doubt = ": most of the effect may be something other than topics" if low > 0 else zero
-        return Check("unsure", left + doubt, number, between)
+        if low > 0:
+            return Check("unsure", f"{left}: most of the effect may be something other than topics", number, between)
+        return Check("unsure", f"{left}, and its interval reaches zero: {self.advice(self.more)}", number, between)
 
 
 def wide(between: Interval | None) -> Interval | None:
@@ -241,7 +239,6 @@ class Answer(Row):
         return f"{real}; open: {undecided}" if undecided else real
 
     def _listed(self, grade: str) -> str:
-        """The controls of this grade, in words."""
         names = [CONTROLS[control].name for control, answer in self.controls.items() if answer == grade]
         return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
@@ -260,7 +257,6 @@ class ModelVerdict(ModelRow):
 
     @property
     def sentences(self) -> list[str]:
-        """One for each answer, the model's name first."""
         return [f"{short(self.model)}: {answer.sentence}" for answer in self.answers.values() if answer.checks]
 
     @property
@@ -274,7 +270,6 @@ class ModelVerdict(ModelRow):
         return f"{short(self.model)}, read together: {said}."
 
     def records(self) -> Iterator[dict[str, object]]:
-        """A row for each check."""
         for where, answer in self.answers.items():
             for row in answer.checks:
                 yield {"model": self.model, "where": where} | row.as_dict()
@@ -286,9 +281,8 @@ def best(answers: Sequence[Answer]) -> Answer:
 
 
 def passed(answer: Answer) -> tuple[int, float]:
-    """How many controls say yes, and the smallest difference."""
-    differences = (row.check.number for row in answer.checks if row.control == "chance")
-    return sum(grade == "yes" for grade in answer.controls.values()), min((x or 0.0 for x in differences), default=0.0)
+    differences = (row.check.number or 0.0 for row in answer.checks if row.control == "chance")
+    return sum(grade == "yes" for grade in answer.controls.values()), min(differences, default=0.0)
 
 
 Looked = tuple[ProbeRow | StateRow, Measured]  # an effect at one threshold, with the row that it belongs to
@@ -332,7 +326,6 @@ def over_thresholds(rows: Sequence[CheckRow]) -> Grade:
 
 
 def against(controls: Mapping[str, Grade], answer: Grade, rows: Sequence[CheckRow]) -> str:
-    """What stands against a yes, and what to raise."""
     reasons = []
     for control, grade in controls.items():
         mine = [row for row in rows if row.control == control]
@@ -359,9 +352,6 @@ def reason(rows: Sequence[CheckRow]) -> str:
     return f"{at}: {worst.check.why}{mixed if worst.check.answer == 'no' and passed else ''}"
 
 
-ATTENTION = "attention between words (.01 without preference)"
-
-
 def verdict_of(
     rows: Sequence[ProbeRow],
     heads: Sequence[HeadRow],
@@ -378,27 +368,26 @@ def verdict_of(
     contrasts = {row.setting: row for row in pairs}
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
 
-    def looked(name: str) -> list[tuple[ProbeRow, Measured]]:
-        listed = {setting: getattr(row, name) for setting, row in contrasts.items()}
-        return [
-            (row, compared(row, name, fresh.get(row.setting), listed.get(row.setting), settings)) for row in trained
-        ]
-
-    def of_attention(row: ProbeRow, of: Measured, p_value: float | None = None) -> Looked:
+    def looked(name: str, row: ProbeRow) -> Looked:
+        listed = contrasts.get(row.setting)
+        contrast = None if listed is None else getattr(listed, name)
+        of = compared(row, name, fresh.get(row.setting), contrast, settings)
+        if name == "cosine":
+            more = "threshold" if labels else "topics"
+            return row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)
         worth = ATTENTION_WORTH * (0.01 if of.effect is None else of.effect.different)
+        p_value = largest_p(heads, topical, row) if name == "topical" else None
         return row, replace(of, worth=worth, enough=POSITION_PAIRS, documents=documents, p_value=p_value)
 
-    more = "threshold" if labels else "topics"
-    words: list[Looked] = [
-        (row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)) for row, of in looked("cosine")
-    ]
-    ways = [answered("attention (mean over heads)", ATTENTION, [of_attention(*one) for one in looked("attention")])]
+    def answer(name: str, title: str, what: str = "attention between words (.01 without preference)") -> Answer:
+        return answered(title, what, [looked(name, row) for row in trained])
+
+    ways = [answer("attention", "attention (mean over heads)")]
     if topical:
-        of_heads = [of_attention(row, of, largest_p(heads, topical, row)) for row, of in looked("topical")]
-        ways.append(answered(f"attention ({named(topical)})", ATTENTION, of_heads))
+        ways.append(answer("topical", f"attention ({named(topical)})"))
     return ModelVerdict(
         model=trained[0].model,
-        embeddings=answered("embeddings", "the cosine of words", words),
+        embeddings=answer("cosine", "embeddings", "the cosine of words"),
         states=answer_on_states(states, settings, documents, labels),
         attention=best(ways),
     )
@@ -465,7 +454,7 @@ def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float
 def largest_p(heads: Sequence[HeadRow], topical: Sequence[HeadRow], row: ProbeRow) -> float | None:
     """The largest p of the topical heads at the threshold of a row, corrected for all heads."""
     places = {place(head) for head in topical}
-    here = [head.corrected_p for head in heads if head.setting == row.setting and place(head) in places]
+    here = (head.corrected_p for head in heads if head.setting == row.setting and place(head) in places)
     return max((p for p in here if p is not None), default=None)
 
 

@@ -76,7 +76,6 @@ from .ridge import (
     chosen_inside as chosen_inside,
     classified as classified,
     direct_scores as direct_scores,
-    folded_in as folded_in,
     ridge_scores as ridge_scores,
     stratified_folds as stratified_folds,
 )
@@ -95,6 +94,7 @@ from .topics import (
     coherence as coherence,
     completion_perplexity as completion_perplexity,
     diversity as diversity,
+    folded_in as folded_in,
     hellinger as hellinger,
     log_odds_z as log_odds_z,
     matched_overlap as matched_overlap,

@@ -47,8 +47,6 @@ def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs with its 95% interval (Student's t)."""
-
     mean: float
     low: float
     high: float
@@ -73,8 +71,6 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 class Record:
-    """A dataclass as results.json has it."""
-
     def as_dict(self) -> dict[str, Any]:
         return dict(adapter_of(type(self)).dump_python(self, warnings=False))
 
@@ -247,7 +243,6 @@ def draws(rng: np.random.Generator, count: int, resamples: int) -> Float[np.ndar
 def _drawn(
     topics: int, models: int, resamples: int, seed: int
 ) -> tuple[Float[np.ndarray, "R K"], Float[np.ndarray, "R M"]]:
-    """How often each resample draws each topic, and the share of each model in it."""
     rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
     return draws(rng, topics, resamples), draws(rng, models, resamples) / models
 

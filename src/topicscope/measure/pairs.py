@@ -140,31 +140,22 @@ def pair_sums(
         shape=(membership.words, topics * count),
     )
     sums, sizes = cells.T @ u, np.bincount(cells.indices, minlength=topics * count).astype(float)
-    whole, pairs = sums @ (sums if partners is None else cells.T @ v).T, np.outer(sizes, sizes)
     left, right, _ = membership.shared()
 
-    def shared(values: np.ndarray) -> np.ndarray:
-        """Of pairs of words that share a topic, by cell."""
-        between_words = sparse.csr_array((values, (left, right)), shape=(membership.words, membership.words))
-        return (cells.T @ between_words @ cells).toarray()
+    def tables(every: np.ndarray, own: np.ndarray, common: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inside topics and between them: from sums over all pairs, pairs of a word with itself, and shared pairs."""
+        shape, cell, topic = (topics, count, topics, count), np.arange(count), np.arange(topics)
+        inside = np.einsum("kbkc->kbc", every.reshape(shape)).copy()
+        inside[:, cell, cell] -= own.reshape(topics, count)
+        of_words = sparse.csr_array((common, (left, right)), shape=(membership.words, membership.words))
+        between = (every - (cells.T @ of_words @ cells).toarray()).reshape(shape).transpose(0, 2, 1, 3).copy()
+        between[topic, topic] = 0
+        return inside.reshape(topics, -1), between.reshape(topics, topics, -1)
 
-    def inside(matrix: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Between the cells of one topic, without a word's pair with itself."""
-        blocks = np.einsum("kbkc->kbc", matrix.reshape(topics, count, topics, count)).copy()
-        blocks[:, np.arange(count), np.arange(count)] -= own.reshape(topics, count)
-        return blocks.reshape(topics, -1)
-
-    def outside(matrix: np.ndarray) -> np.ndarray:
-        blocks = matrix.reshape(topics, count, topics, count).transpose(0, 2, 1, 3).reshape(topics, topics, -1).copy()
-        blocks[np.arange(topics), np.arange(topics)] = 0
-        return blocks
-
-    return PairSums(
-        inside(whole, cells.T @ (u * v).sum(1)),
-        inside(pairs, sizes),
-        outside(whole - shared(np.einsum("pd,pd->p", u[left], v[right]))),
-        outside(pairs - shared(np.ones(len(left)))),
-    )
+    products = sums @ (sums if partners is None else cells.T @ v).T
+    same, between = tables(products, cells.T @ (u * v).sum(1), np.einsum("pd,pd->p", u[left], v[right]))
+    same_pairs, between_pairs = tables(np.outer(sizes, sizes), sizes, np.ones(len(left)))
+    return PairSums(same, same_pairs, between, between_pairs)
 
 
 def frequency_bins(frequency: Float[np.ndarray, " W"], count: int = 5) -> Int[np.ndarray, " W"]:
@@ -201,8 +192,6 @@ def shuffled_means(
         *(firsts, starts, right[ordered], extra[ordered].astype(np.float32)),
     )
     word, offset, per_word, first, start, second, times = map(torch.from_numpy, arrays)
-    same_pairs = float((sizes * (sizes - 1)).sum())
-    between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
     same, different = np.empty(shuffles), np.empty(shuffles)
     for i in range(shuffles):
         order = torch.from_numpy(rng.permutation(membership.words))
@@ -212,9 +201,10 @@ def shuffled_means(
         if len(left):
             mates = embedding_bag(order[second], v, start, mode="sum", per_sample_weights=times)
             shared = float((mates * u[order[first]]).sum(dtype=torch.float64))
-        same[i] = (inside - float((norms[order] * per_word).sum())) / same_pairs
-        different[i] = (float(sums.sum(0) @ others.sum(0)) - inside - shared) / between_pairs
-    return same, different
+        same[i] = inside - float((norms[order] * per_word).sum())
+        different[i] = float(sums.sum(0) @ others.sum(0)) - inside - shared
+    same_pairs = float((sizes * (sizes - 1)).sum())
+    return same / same_pairs, different / float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
 
 
 def matrix_pair_sums(

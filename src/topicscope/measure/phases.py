@@ -29,8 +29,7 @@ def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) ->
         return np.where(last > first, x0 + (x1 - x0) * -before / (after - before), np.nan)[..., 0]
 
 
-ROTATION_SPAN = 10
-"""Steps between the two value matrices whose rotation is measured (Figure 5)."""
+ROTATION_SPAN = 10  # steps between the two value matrices whose rotation is measured (Figure 5)
 
 RISEN = 1.05  # times its start that a norm must reach
 
@@ -56,6 +55,9 @@ def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
     return plateau > norm[0] * RISEN and plateau - before > (plateau - norm[0]) / 20
 
 
+PARTS = ("value", "key", "query")
+
+
 @dataclass(frozen=True)
 class Stages:
     """Half-way steps of the norms (t50); NaN where one has not risen."""
@@ -75,7 +77,7 @@ class Stages:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, float | None]) -> Stages:
-        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in ("value", "key", "query")))
+        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in PARTS))
 
 
 LAYER = re.compile(r"norm_key(?:_((?:[a-z]+_)?\d+))?")  # in the names of metrics: a layer, if there are several
@@ -87,7 +89,6 @@ def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
 
 
 def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
-    """The norms of one layer, under the names that a one-layer run has."""
     end = f"_{layer}" if layer else ""
     return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
 
@@ -101,7 +102,7 @@ def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
     steps = metrics.get("step")
-    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
+    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in PARTS))
 
 
 FIRST, SECOND = "stage 1: value", "stage 2: key and query"
@@ -127,8 +128,7 @@ Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never"
 PHASES: tuple[Phase, ...] = get_args(Phase)
 NOT_COVERED = "not covered"  # in place of a phase, where no law predicts one
 
-TWO_STAGE = 2.0
-"""From this stage separation on a run counts as two-stage."""
+TWO_STAGE = 2.0  # from this stage separation on a run counts as two-stage
 
 WORSE = 1.01  # a run whose loss ends above this multiple of its start has diverged, even where it is still finite
 START = 0.1  # share of its rise with which a norm has started
@@ -153,6 +153,7 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     return next(name for name, holds in rules if holds)
 
 
+# the rules of `phase` in words, for tables and pages
 PHASE_MEANINGS: dict[Phase, str] = {
     "two-stage": f"key and query are half-way at least {TWO_STAGE:g} times as late as W_V (t50)",
     "staggered": f"key and query start at least {TWO_STAGE:g} times as late as W_V, but are half-way earlier than that",
@@ -161,8 +162,6 @@ PHASE_MEANINGS: dict[Phase, str] = {
     "never": f"the norm of W_V rises by less than {RISEN - 1:.0%}; the loss may still fall",
     "diverged": f"the loss ends more than {WORSE - 1:.0%} above its start, or is not finite",
 }
-"""The rules of `phase` in words, for tables and pages."""
-
 READINGS: dict[Phase, str] = {
     "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
     "staggered": "Key and query start later than value, but value keeps rising once attention has formed.",
@@ -194,7 +193,6 @@ class Course:
         return f"{said} Not final: {', '.join(self.rising)} still rising at the end; more steps may change the phase."
 
     def as_dict(self) -> dict[str, float | str | None]:
-        """Phase, half-way steps, separation; `start_separation` is that of the starts."""
         if self.halves is None or self.starts is None:
             return {"phase": self.phase}
         return {"phase": self.phase, **self.halves.as_dict(), "start_separation": self.starts.as_dict()["separation"]}
@@ -215,7 +213,7 @@ def course(
     halves = [stages(metrics) for metrics in layers]
     least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
     starts = stages(layers[least], START)
-    rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
+    rising = tuple(part for part in PARTS if still_rising(layers[least][f"norm_{part}"]))
     return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)
 
 
@@ -229,12 +227,11 @@ def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
 
     Unlike `phase` it knows no plateau: the rest of the run is not there yet.
     """
-    norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
-    window = max(1, len(norms[0]) // 10)
+    norms = [metrics[f"norm_{part}"] for part in PARTS]
     if len(norms[0]) < 3:
         return "start"
     has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
-    moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
+    moves = [norm[-1] > (1 + MOVING) * norm[-1 - max(1, len(norm) // 10)] for norm in norms]
     value, attention = has_risen[0], any(has_risen[1:])
     separation = stages(metrics, START).separation  # not a number as long as the last tenth of attention has not risen
     apart = separation >= TWO_STAGE  # value had started long before key and query

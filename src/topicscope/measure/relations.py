@@ -42,11 +42,9 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     models, d, vocabulary = embedding.shape
     n, v = vocabulary - 1, (vocabulary - 1) // topics
     words = embedding[:, :, 1:]
-    lengths = words.square().sum((1, 2))
     topic_sums = words.reshape(models, d, topics, v).sum(3)
-    inside = topic_sums.square().sum((1, 2))
-    total = topic_sums.sum(2).square().sum(1)
-    nan = torch.full_like(total, torch.nan)
+    lengths, inside = (vectors.square().sum((1, 2)) for vectors in (words, topic_sums))
+    total, nan = topic_sums.sum(2).square().sum(1), torch.full_like(lengths, torch.nan)
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan
     return torch.stack([same, different, lengths / n], dim=1)
@@ -84,8 +82,6 @@ def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"
 Square = Float[np.ndarray, "V V"]
 Has = Bool[np.ndarray, "words T"]
 
-SAME, PARTNER, OTHER = "same", "partner", "other"
-
 
 def topic_pair_means(matrix: Square, weight: Float[np.ndarray, "words T"]) -> Float[np.ndarray, "T T"]:
     """The mean entry of a matrix over words in rows of one topic and columns of another."""
@@ -106,11 +102,9 @@ def shared_topic_means(matrix: Square, has: Has) -> dict[int, float]:
 def partner_means(matrix: Square, has: Has, group: Int[np.ndarray, " T"]) -> dict[str, float | None]:
     """The mean entry over pairs of different words, where topics come in groups."""
     patterns, kind = _kinds(has)
-    groups = (patterns @ np.eye(int(group.max()) + 1)[group]) > 0
-    partners = groups.astype(float) @ groups.T.astype(float) > 0
-    code = np.where(patterns @ patterns.T > 0, 0, np.where(partners, 1, 2))
-    means = _means_by_code(matrix, kind, code)
-    return {name: means.get(number) for number, name in enumerate((SAME, PARTNER, OTHER))}
+    groups = patterns @ np.eye(int(group.max()) + 1)[group]
+    means = _means_by_code(matrix, kind, np.where(patterns @ patterns.T > 0, 0, np.where(groups @ groups.T > 0, 1, 2)))
+    return {name: means.get(number) for number, name in enumerate(("same", "partner", "other"))}
 
 
 def _kinds(has: Has) -> tuple[Float[np.ndarray, "K T"], Int[np.ndarray, " words"]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -100,8 +101,7 @@ class Timeline(Result):
             for name, steps in effects.items()
         }
         moments = [moment(course) for course in courses.values() if len(course) > 1]
-        rows = [row for course in courses.values() for row in course]
-        return cls(rows, moments, order(courses, moments), list(notes))
+        return cls([*chain(*courses.values())], moments, order(courses, moments), list(notes))
 
     @property
     def answer(self) -> str:
@@ -150,21 +150,17 @@ def read_timeline(path: str | os.PathLike[str]) -> Timeline:
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:
-    effects = [row.effect for row in course]
-    steps, curve = np.array([row.step for row in course]), np.array([effect.difference for effect in effects])
-    low = np.array([-np.inf if effect.interval is None else effect.interval[0] for effect in effects])
-    first = appears(steps, low)
-    half, spread = (
-        (float(half_way(steps, curve)), interval(halves(course))) if first is not None else (float("nan"), None)
-    )
+    steps, curve = np.array([row.step for row in course]), np.array([row.effect.difference for row in course])
+    low = [-np.inf if row.effect.interval is None else row.effect.interval[0] for row in course]
+    first, half = appears(steps, np.array(low)), float(half_way(steps, curve))
     return Moment(
         measure=course[0].measure,
         appears=first,
-        half=half if np.isfinite(half) else None,
-        half_interval=spread,
+        half=half if first is not None and np.isfinite(half) else None,
+        half_interval=None if first is None else interval(halves(course)),
         first=float(curve[0]),
         last=float(curve[-1]),
-        last_interval=effects[-1].interval,
+        last_interval=course[-1].effect.interval,
     )
 
 
@@ -175,9 +171,9 @@ def halves(course: Sequence[TimelineRow]) -> np.ndarray:
 def order(courses: Mapping[str, Sequence[TimelineRow]], moments: Sequence[Moment]) -> Order | None:
     """Attention against the words' own measure; None where one of them is missing or has not risen."""
     half = {moment.measure: moment.half for moment in moments}
-    words = next((name for name in WORDS if name in half), None)
-    first, second = half.get(words or ""), half.get("attention")
-    if words is None or first is None or second is None:
+    words = next((name for name in WORDS if name in half), "")
+    first, second = half.get(words), half.get("attention")
+    if first is None or second is None:
         return None
     return Order(words, "attention", second / first, interval(halves(courses["attention"]) / halves(courses[words])))
 
