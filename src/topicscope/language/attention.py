@@ -190,9 +190,7 @@ def pairs_of(
 
 
 def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
-    """Of each window and head: sums and numbers of pairs for every code; the same of pairs in one topic after each
-    shuffle, and of all pairs of different words.
-    """
+    """By code; of pairs in one topic after each shuffle; of all pairs of different words: by window and head."""
     weights, allowed = pairs.weights, pairs.allowed
     i, j = relation.index[pairs.query], relation.index[pairs.key]
     (codes, shuffled), count = relation.codes(i, j), relation.relations * relation.strata
@@ -215,10 +213,7 @@ FEW = 200
 
 
 class PartTally:
-    """Sums over pairs of positions for one part of the model and one relation, for all its heads.
-
-    `heads` are the numbers of heads of the layers.
-    """
+    """Sums over pairs of positions for one part of the model and one relation; `heads`: how many each layer has."""
 
     def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int) -> None:
         self.relation, self.heads = relation, heads
@@ -247,10 +242,7 @@ class PartTally:
 
 
 class ChunkTally:
-    """The same sums for each of `windows` windows, on the device of the model: a row for each of them.
-
-    What is not resampled is summed over all windows at once.
-    """
+    """The same sums on the device of the model: a row per window, or one for all where nothing is resampled."""
 
     def __init__(self, relation: Relation, heads: Sequence[int], windows: int) -> None:
         self.relation, self.heads = relation, heads
@@ -302,13 +294,10 @@ NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
 
 @dataclass
 class DocumentSums:
-    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
+    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is."""
 
-    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
-    """
-
-    relation: int
-    part: str = ""
+    relation: int  # its number among the relations of the pass
+    part: str = ""  # whose attention it is
     sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
 
     def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
@@ -392,9 +381,7 @@ def tally_attention(
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
 ) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]], Arrays | None, dict[int, np.ndarray]]:
-    """How many documents are done; by part the heads of its layers, and the arrays of every tally; those of states; and
-    sums by document.
-    """
+    """Documents done; by part the heads of its layers and the arrays of tallies; those of states; sums by document."""
     loaded, device = common.loaded, common.loaded.device
     shift = int(loaded.model.config.is_encoder_decoder)
     parts: dict[str, list[ChunkTally]] = {}
@@ -439,11 +426,7 @@ def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Floa
 def attention_effect(
     tally: PartTally, heads: Sequence[int] | None = None, *, controls: bool = True, matched: bool = False
 ) -> Effect | None:
-    """Attention to words of the same topic against attention to others. Bootstrap over documents.
-
-    Of the mean over all heads, or over some of them. `controls`: beside the same with shuffled topics, where there are
-    some; `matched`: also at equal word frequencies.
-    """
+    """Same topic against others, mean over heads; `controls`: with shuffles; `matched`: also at equal frequencies."""
     chosen = slice(None) if heads is None else list(heads)
     sums, pairs = tally.by_relation()
     means = sums[:, chosen].mean(1) / pairs
@@ -469,10 +452,7 @@ def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> Resamples
 
 
 def matched_attention(tally: PartTally, heads: Sequence[int] | None = None) -> tuple[float, float, Resamples]:
-    """Same-topic and different-topic mean and their resamples, with the word frequencies of the same-topic pairs.
-
-    Of some heads there are fewer resamples.
-    """
+    """Both means and their resamples at equal word frequencies; of some heads there are fewer resamples."""
 
     def means(sums: np.ndarray, pairs: np.ndarray) -> Resamples:
         shape = (-1, tally.relation.relations, tally.relation.strata)

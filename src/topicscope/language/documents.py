@@ -45,9 +45,7 @@ def most_words(assignments: Sequence[Assignment]) -> int:
 def document_losses(
     predictor: Predictor | NoOutputHead, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
 ) -> tuple[dict[int, float], str]:
-    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and why there is none, or not of
-    all: a forward pass each, in this process, is for so many documents.
-    """
+    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and what has none, and why."""
     if isinstance(predictor, NoOutputHead):
         return {}, f"loss of documents: {predictor}"
     loaded = predictor.loaded
@@ -245,10 +243,7 @@ def shown_documents(
 
 
 def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list[ShownTopic], list[int | None]]:
-    """The topics of a document, that of most places first, and the place of each piece's topic among them.
-
-    A word of several topics counts for the first of them.
-    """
+    """The topics of a document, that of most places first, and the place of each piece's (first) topic among them."""
     members, size = assignment.membership, int(assignment.token.max()) + 1
     topic = np.full(size, -1)
     topic[assignment.token[members.word[::-1]]] = members.topic[::-1]  # the first one is written last

@@ -140,10 +140,7 @@ class CooccurrenceRow(MeasuredRow):
 
 
 def topical_heads(heads: Sequence[HeadRow], part: str) -> list[HeadRow]:
-    """Heads of a part with more same-topic attention than chance gives to any head, at every threshold.
-
-    They are taken from the first threshold.
-    """
+    """Heads (at the first threshold) with more same-topic attention than chance gives any head, at every threshold."""
     settings = list(dict.fromkeys(head.setting for head in heads))
     judged = [head for head in heads if head.part == part and head.corrected_p is not None]
     passed = Counter(place(head) for head in judged if (head.corrected_p or 0.0) <= SIGNIFICANT)

@@ -401,9 +401,14 @@ def effects_of(
         yield name, embedding_effect([sums], resamples=resamples, seed=seed)
         if measured.matched and name == "cosine":
             yield "cosine_matched", matched_effect(sums, resamples=resamples, seed=seed)
-    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
-    pieces = windows(loaded, vocabulary, texts, measured.windows)
-    parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
+    parts = tally_attention(
+        loaded,
+        windows(loaded, vocabulary, texts, measured.windows),
+        [TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)],
+        bootstrap=resamples,
+        seed=seed,
+        engine=engine,
+    )
     for name, (tally,) in parts.items():
         prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
         yield prefix, attention_effect(tally)

@@ -73,10 +73,7 @@ def originals(texts: Sequence[str]) -> Originals:
 
 
 def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
-    """A half for every document: as many different texts in one as in the other, up to one.
-
-    Halves are drawn: a corpus may be in an order, such as two sources in turn.
-    """
+    """A half for every text, drawn: a corpus may be in an order, such as two sources in turn."""
     texts, which = np.unique(of, return_inverse=True)
     return (generator(seed, Stream.STATE_HALVES).permutation(len(texts)) % HALVES)[which]
 
@@ -97,10 +94,7 @@ def copies_note(of: Originals) -> str:
 
 
 def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
-    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has.
-
-    Attention is a mean over pairs of positions, of one topic and of different topics; states are means over positions.
-    """
+    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has."""
     counts = {
         "pairs of positions of one topic": [row.same_pairs for row in rows],
         "pairs of positions of different topics": [row.different_pairs for row in rows],

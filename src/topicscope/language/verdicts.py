@@ -94,11 +94,14 @@ class Measured:
             return Check("unsure", f"too few pairs of words: {self.more_pairs}")
         fewest = min((count for count in (effect.pairs, effect.other_pairs) if count is not None), default=self.enough)
         if fewest < self.enough:
-            few = f"too few pairs ({fewest:,.0f}; at least {self.enough} are needed)"
-            return Check("unsure", f"{few}: {self.more_pairs}")
+            least = f"at least {self.enough} are needed"
+            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}")
         if self.documents is not None and self.documents < FEWEST_DOCUMENTS:
-            few = f"{self.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed)"
-            return Check("unsure", f"{few}: raise --documents, or give more text")
+            return Check(
+                "unsure",
+                f"{self.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed): "
+                "raise --documents, or give more text",
+            )
         return effect if wide(effect.interval) else self.nothing_to_resample
 
     @property
@@ -109,10 +112,7 @@ class Measured:
         return Check("unsure", labels if self.labels else none)
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
-        """Whether enough remains of a difference: half of it, and so much that it matters.
-
-        Word frequencies are compared in classes, so that a little of what they explain always remains.
-        """
+        """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
         enough, low = max(self.worth, HALF * effect.difference), between[0]
         left = f"{where} {number:.2g} of {effect.difference:.2g} remains"
         if low > 0 and number >= enough:
@@ -145,8 +145,12 @@ def chance(of: Measured, effect: Effect) -> Check:
         return Check("yes", f"p = {p:.2g}", *seen)
     smallest = 1 / (1 + of.shuffles)
     if smallest > SIGNIFICANT:
-        few = f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles"
-        return Check("unsure", f"{few} (at least {ceil(1 / SIGNIFICANT - 1)} are needed here)", *seen)
+        return Check(
+            "unsure",
+            f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles "
+            f"(at least {ceil(1 / SIGNIFICANT - 1)} are needed here)",
+            *seen,
+        )
     reach = high if effect.null_interval is None else effect.null_interval[1]
     if high <= of.worth or (effect.difference < of.worth and effect.difference <= reach <= of.worth):
         return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen)
@@ -183,8 +187,8 @@ def cooccurrence(of: Measured, _: Effect) -> Check:
     if between[0] > 0:
         return Check("yes", both, margin, between)
     if between[1] < 0:
-        why = f"the pairs that co-occur most show more ({contrast.cooccurring:.3g}) than pairs of one topic"
-        return Check("no", f"{why} ({contrast.same_topic:.3g})", margin, between)
+        which = f"({contrast.cooccurring:.3g}) than pairs of one topic ({contrast.same_topic:.3g})"
+        return Check("no", f"the pairs that co-occur most show more {which}", margin, between)
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
     return Check("unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between)
 

@@ -214,8 +214,12 @@ def embedding_effect(
 ) -> Effect | None:
     # each pair of words is there in both orders
     pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
-    equal = bootstrap(models, resamples, seed, matched=True) if matched else None
-    return effect(*bootstrap(models, resamples, seed), pairs=pairs, null=null, matched=equal)
+    return effect(
+        *bootstrap(models, resamples, seed),
+        pairs=pairs,
+        null=null,
+        matched=bootstrap(models, resamples, seed, matched=True) if matched else None,
+    )
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
@@ -274,11 +278,7 @@ class Separation:
 
 
 def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n"]) -> Separation:
-    """Are things of one group more alike than things of different groups?
-
-    Mean inside less mean between is compared with the same difference for all ways to deal the things out to the
-    groups.
-    """
+    """Are things of one group more alike? The difference of means is compared with those of all ways to deal them."""
     first, second = np.triu_indices(len(groups), 1)
     values = similarity[first, second]
     same = groups[first] == groups[second]

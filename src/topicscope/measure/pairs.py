@@ -75,10 +75,7 @@ class PairSums:
     def means(
         self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Same-topic and different-topic mean, where each topic counts `weight` times (a bootstrap draws those).
-
-        `matched`: at equal word frequencies.
-        """
+        """Same-topic and different-topic mean, each topic counted `weight` times; `matched`: at equal frequencies."""
         w = np.ones(len(self.same)) if weight is None else weight
         same, same_pairs = w @ self.same, w @ self.same_pairs  # ... S
         between, between_pairs = (_both_weighted(w, x) for x in (self.between, self.between_pairs))
@@ -102,10 +99,7 @@ Strata = tuple[Float[np.ndarray, "*R S"], Float[np.ndarray, "*R S"]]  # sums and
 
 @np.errstate(invalid="ignore")
 def matched_means(same: Strata, different: Strata) -> tuple[np.ndarray, np.ndarray]:
-    """Both means, where different-topic pairs are weighted to have the word frequencies of the same-topic pairs.
-
-    Strata without pairs of both kinds are left out.
-    """
+    """Both means, different-topic pairs weighted as same-topic pairs; strata without pairs of both are left out."""
     usable = np.minimum(same[1], different[1]) > 0.5
     share = np.where(usable, same[1], 0)
     share /= share.sum(-1, keepdims=True)
@@ -203,8 +197,8 @@ def shuffled_means(
             shared = float((mates * u[order[first]]).sum(dtype=torch.float64))
         same[i] = inside - float((norms[order] * per_word).sum())
         different[i] = float(sums.sum(0) @ others.sum(0)) - inside - shared
-    same_pairs = float((sizes * (sizes - 1)).sum())
-    return same / same_pairs, different / float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
+    between_pairs = float(sizes.sum() ** 2 - (sizes**2).sum() - extra.sum())
+    return same / float((sizes * (sizes - 1)).sum()), different / between_pairs
 
 
 def matrix_pair_sums(

@@ -35,10 +35,7 @@ RISEN = 1.05  # times its start that a norm must reach
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.ndarray, " S"] | None = None) -> float:
-    """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
-
-    With half of the rise this step is called t50.
-    """
+    """The first step (t50) with this share of the rise of a norm to its plateau, the mean of its last tenth."""
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
         return float("nan")
@@ -135,13 +132,7 @@ START = 0.1  # share of its rise with which a norm has started
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
-    """Which course a run took, from the steps at which half and a tenth of each rise were made.
-
-    'diverged': the loss ends above its start, or is not finite. 'never': the value matrix does not rise. 'first stage
-    only': the value matrix rises, key and query do not. 'two-stage': key and query are at least TWO_STAGE times as late
-    as value. 'staggered': they start so much later, but are not half-way so much later, since the value matrix levels
-    off first and rises again once attention has formed. 'at once': all others.
-    """
+    """Which course a run took, from the steps at which half and a tenth of each rise were made: see PHASE_MEANINGS."""
     rules: list[tuple[Phase, bool]] = [  # the first that holds
         ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
         ("never", not np.isfinite(halves.value)),
@@ -204,10 +195,7 @@ def course(
     last_loss: float | None,
     layers: Sequence[Mapping[str, Float[np.ndarray, " S"]]],
 ) -> Course:
-    """The course of a run from the norms of its layers.
-
-    Of several layers the one with the smallest separation counts: a run is as two-stage as its least two-stage layer.
-    """
+    """The course of a run from the norms of its layers: a run is as two-stage as its least two-stage layer."""
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return Course("diverged")
     halves = [stages(metrics) for metrics in layers]
@@ -223,10 +211,7 @@ CLEARLY = 1.5  # times its start that key or query must reach, before their rest
 
 
 def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
-    """Where a run that is still going on stands: which norms have risen from their start, and which are rising now.
-
-    Unlike `phase` it knows no plateau: the rest of the run is not there yet.
-    """
+    """Where a run that goes on stands: which norms have risen, and which are rising now. It knows no plateau yet."""
     norms = [metrics[f"norm_{part}"] for part in PARTS]
     if len(norms[0]) < 3:
         return "start"
