@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
     Answer,
@@ -267,7 +268,7 @@ def test_a_single_head_can_carry_topics() -> None:
 
 def test_a_verdict_is_read_back_as_it_was() -> None:
     verdict = verdict_of([row(), fresh_row()], [head(0, 0.01)], [pairs()], SETTINGS)
-    assert ModelVerdict.from_dict(verdict.as_dict()) == verdict
+    assert adapter_of(ModelVerdict).validate_python(verdict.as_dict()) == verdict
     assert list(verdict.as_dict()) == ["model", "embeddings", "states", "attention"]
     assert list(verdict.as_dict()["states"])[:3] == ["answer", "controls", "sentence"]
     assert isinstance(verdict.embeddings, Answer)

@@ -147,15 +147,15 @@ def test_records_are_not_changed_and_name_their_numbers(whole: Effect) -> None:
 
 def test_an_effect_is_read_back_exactly(whole: Effect) -> None:
     assert isinstance(whole.matched, Matched)
-    assert Effect.from_dict(json.loads(json.dumps(whole.as_dict()))) == whole
+    assert adapter_of(Effect).validate_python(json.loads(json.dumps(whole.as_dict()))) == whole
     bare = effect(0.1, 0.2, (np.empty(0), np.empty(0)))
     assert bare is not None
     assert (bare.interval, bare.ratio, bare.matched) == (None, None, None)
-    assert Effect.from_dict(json.loads(json.dumps(bare.as_dict()))) == bare
+    assert adapter_of(Effect).validate_python(json.loads(json.dumps(bare.as_dict()))) == bare
     assert "resamples" not in whole.as_dict()
     plain = adapter_of(BareEffect).dump_python(whole)
     assert set(whole.as_dict()) - set(plain) == {"null_interval", "p_value", "matched"}
-    assert Effect.from_dict(plain).matched is None
+    assert adapter_of(Effect).validate_python(plain).matched is None
 
 
 def test_columns_do_not_depend_on_what_is_missing(whole: Effect) -> None:

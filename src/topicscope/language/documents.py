@@ -37,11 +37,6 @@ from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, w
 Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number and the tokens of its words
 
 
-def most_words(assignments: Sequence[Assignment]) -> int:
-    """The number of the assignment with most words: the others show few pairs in a single document."""
-    return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
-
-
 def document_losses(
     predictor: Predictor | NoOutputHead, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
 ) -> tuple[dict[int, float], str]:

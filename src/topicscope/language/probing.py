@@ -40,7 +40,7 @@ from topicscope.language.attention import (
     tally_attention,
 )
 from topicscope.language.configs import Measurement, ModelPass
-from topicscope.language.documents import chosen_documents, document_losses, document_rows, most_words, shown_documents
+from topicscope.language.documents import chosen_documents, document_losses, document_rows, shown_documents
 from topicscope.language.forward import word_vectors
 from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, load_model
@@ -169,7 +169,8 @@ def probe_model(
         states, of = None, originals(texts)
         if measurement.states:
             states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
-        sums = DocumentSums(most_words(assignments))
+        # the assignment with most words: the others show few pairs in a single document
+        sums = DocumentSums(max(range(len(assignments)), key=lambda number: len(assignments[number].words)))
         trained = Variant(loaded, vocabulary, assignments, pairs, measurement, states=states, documents=sums)
         probes = [trained.probed(cut, len(texts), engine, shown)]
         topical = [place(head) for head in topical_heads(probes[0].heads, next(iter(probes[0].rows[0].parts)))]

@@ -216,7 +216,7 @@ def label_targets(
     mine = [n for n, label in known.items() if label in number]
     truth = np.array([number[known[n]] for n in mine])
     folds = stratified_folds(truth, seed)
-    bag = classified(bags_of_words([documents[n] for n in mine]), truth, folds).scores
+    bag = classified(bags_of_words([documents[n] for n in mine]), truth, folds)
     left_out = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
     return LabelTargets(mine, truth, folds, bag), f"labels from hidden states: {left_out}" if rare else ""
 
@@ -390,7 +390,7 @@ class StateProbe:
         resampled = (self.measurement.bootstrap, self.measurement.seed)
         chosen, taken = chosen_inside(guesses, targets.folds)
         for number, ((part, layer), guess) in enumerate(zip(layers, guesses, strict=True)):
-            accuracy, macro_f1 = guess.scores.intervals(*resampled)
+            accuracy, macro_f1 = guess.intervals(*resampled)
             yield LabelRow(
                 model=loaded.name,
                 variant=loaded.variant,
@@ -398,9 +398,9 @@ class StateProbe:
                 layer=layer,
                 documents=len(targets.truth),
                 classes=int(targets.truth.max()) + 1,
-                accuracy=guess.scores.accuracy,
+                accuracy=guess.accuracy,
                 interval=accuracy,
-                macro_f1=guess.scores.macro_f1,
+                macro_f1=guess.macro_f1,
                 macro_f1_interval=macro_f1,
                 majority=float(np.bincount(targets.truth).max() / len(targets.truth)),
                 bag_of_words=targets.bag_of_words.accuracy,

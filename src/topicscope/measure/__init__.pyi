@@ -22,13 +22,21 @@ from .pairs import (
     AttentionMeans as AttentionMeans,
     Membership as Membership,
     PairSums as PairSums,
+    WordKinds as WordKinds,
     attention_means as attention_means,
     attention_pair_sums as attention_pair_sums,
     frequency_bins as frequency_bins,
+    gram_block_means as gram_block_means,
+    gram_relation_means as gram_relation_means,
     matched_means as matched_means,
+    matrix_block_means as matrix_block_means,
     matrix_pair_sums as matrix_pair_sums,
     pair_sums as pair_sums,
+    partner_means as partner_means,
+    relation_masks as relation_masks,
+    shared_topic_means as shared_topic_means,
     shuffled_means as shuffled_means,
+    topic_pair_means as topic_pair_means,
 )
 from .phases import (
     NOT_COVERED as NOT_COVERED,
@@ -57,21 +65,10 @@ from .phases import (
     stages as stages,
     thinned as thinned,
 )
-from .relations import (
-    WordKinds as WordKinds,
-    gram_block_means as gram_block_means,
-    gram_relation_means as gram_relation_means,
-    matrix_block_means as matrix_block_means,
-    partner_means as partner_means,
-    relation_masks as relation_masks,
-    shared_topic_means as shared_topic_means,
-    topic_pair_means as topic_pair_means,
-)
 from .ridge import (
     FEWEST as FEWEST,
     FOLDS as FOLDS,
     ClassScores as ClassScores,
-    Guess as Guess,
     Scores as Scores,
     chosen_inside as chosen_inside,
     classified as classified,

@@ -74,11 +74,6 @@ class Record:
     def as_dict(self) -> dict[str, Any]:
         return dict(adapter_of(type(self)).dump_python(self, warnings=False))
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, object]) -> Self:
-        record: Self = adapter_of(cls).validate_python(data)
-        return record
-
 
 class Row(Record):
     """A row of results.json. The parts of the field FLAT stand among the other fields, without a name of their own."""

@@ -137,7 +137,8 @@ def predictions(
 @dataclass(frozen=True)
 class ClassScores:
     truth: Classes
-    guessed: Classes  # guessed class; -1 where the features are no numbers
+    guessed: Classes  # guessed class, from folds that the document is not in; -1 where the features are no numbers
+    inner: Float[np.ndarray, " F"]  # accuracy among the training documents of each fold, each left out of its fit
 
     @property
     def accuracy(self) -> float:
@@ -160,14 +161,6 @@ class ClassScores:
         return (2 * hits / np.maximum(either, 1)).sum(1) / (either > 0).sum(1)
 
 
-@dataclass(frozen=True)
-class Guess:
-    """Guesses of all documents, each from folds that it is not in."""
-
-    scores: ClassScores
-    inner: Float[np.ndarray, " F"]
-
-
 def stratified_folds(truth: Classes, seed: int) -> Classes:
     """A fold for every document: of each class, and in all, equally many per fold, up to one document."""
     order = generator(seed, Stream.LABEL_FOLDS).permutation(len(truth))
@@ -177,21 +170,21 @@ def stratified_folds(truth: Classes, seed: int) -> Classes:
     return fold
 
 
-def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> Guess:
+def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> ClassScores:
     """Guess the class of every document by ridge regression of its features; the other folds are fitted."""
     y, guessed, inner = np.eye(int(truth.max()) + 1)[truth], np.full(len(truth), -1), np.zeros(FOLDS)
     for f, (train, test, predict) in enumerate(fits(features, folds)):
         outside, inside = predict(y[train])
         guessed[test] = outside.argmax(1)
         inner[f] = (inside.argmax(1) == truth[train]).mean()
-    return Guess(ClassScores(truth, guessed), inner)
+    return ClassScores(truth, guessed, inner)
 
 
-def chosen_inside(guesses: Sequence[Guess], folds: Classes) -> tuple[ClassScores, Classes]:
+def chosen_inside(guesses: Sequence[ClassScores], folds: Classes) -> tuple[ClassScores, Classes]:
     """Guesses where every fold takes the features (layer) that do best on the other folds.
 
     So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken.
     """
-    taken = np.stack([guess.inner for guess in guesses]).argmax(0)
-    guessed = np.stack([guess.scores.guessed for guess in guesses])
-    return ClassScores(guesses[0].scores.truth, guessed[taken[folds], np.arange(len(folds))]), taken
+    inner, guessed = np.stack([one.inner for one in guesses]), np.stack([one.guessed for one in guesses])
+    taken = inner.argmax(0)
+    return ClassScores(guesses[0].truth, guessed[taken[folds], np.arange(len(folds))], inner.max(0)), taken
