@@ -38,9 +38,8 @@ class NumberedWords:
     def number(self, token: Int[np.ndarray, " W"], vocabulary_size: int, device: torch.device) -> None:
         self.wanted = np.zeros(vocabulary_size, dtype=bool)
         self.wanted[token] = True
-        index = np.zeros(vocabulary_size, dtype=np.int64)
-        index[token] = np.arange(len(token))
-        self.index = torch.as_tensor(index, device=device)
+        self.index = torch.zeros(vocabulary_size, dtype=torch.int64, device=device)
+        self.index[torch.as_tensor(token)] = torch.arange(len(token), device=device)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
@@ -193,7 +192,8 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
     """By code; of pairs in one topic after each shuffle; of all pairs of different words: by window and head."""
     weights, allowed = pairs.weights, pairs.allowed
     i, j = relation.index[pairs.query], relation.index[pairs.key]
-    (codes, shuffled), count = relation.codes(i, j), relation.relations * relation.strata
+    codes, shuffled = relation.codes(i, j)
+    count = relation.relations * relation.strata
     # a row for every code, and a last one for what does not count
     codes = torch.where(allowed & (codes >= 0), codes, count).flatten(1)[:, None]
     marks = weights.new_zeros(len(weights), count + 1, weights.shape[2]).scatter_(1, codes, 1)[:, :-1]
@@ -203,8 +203,12 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
         # bytes become numbers five times as fast as truth values
         chosen = (shuffled & other[:, None]).flatten(2).view(torch.uint8).to(weights.dtype)
         every = other.flatten(1)[:, :, None].view(torch.uint8).to(weights.dtype)
-        sums |= {"null_sums": chosen @ weights.mT, "null_pairs": chosen.sum(2)}
-        sums |= {"other_sums": (weights @ every)[:, :, 0], "other_pairs": every.sum(1)}
+        sums |= {
+            "null_sums": chosen @ weights.mT,
+            "null_pairs": chosen.sum(2),
+            "other_sums": (weights @ every)[:, :, 0],
+            "other_pairs": every.sum(1),
+        }
     return sums
 
 
@@ -289,9 +293,6 @@ class ChunkTally:
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
 
 
-NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
-
-
 @dataclass
 class DocumentSums:
     """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is."""
@@ -307,7 +308,7 @@ class DocumentSums:
 
     def means(self, document: int) -> tuple[float | None, float | None, int, int]:
         """Same-topic and different-topic mean, None without pairs or if not finite; and the numbers of pairs."""
-        weights, pairs = self.sums.get(document, NO_PAIRS)
+        weights, pairs = self.sums.get(document, np.zeros((2, 1 + DIFFERENT)))
         means = [float(weights[k] / pairs[k]) if pairs[k] else nan for k in (SAME_TOPIC, DIFFERENT)]
         same, different = (mean if isfinite(mean) else None for mean in means)
         return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
@@ -400,10 +401,9 @@ def tally_chunk(
         for number, relation in enumerate(common.relations):
             places = torch.as_tensor(padded_places(batch, relation.wanted)).to(device, non_blocking=True)
             for some, queries in slabs(len(batch), places.shape[1], device):
-                of_slab = inputs[0][some], inputs[1][some]
                 for name, layers in attention.items():
                     weights = [layer[some] for layer in layers]
-                    pairs = pairs_of(name, weights, of_slab, places[some], queries, shift)
+                    pairs = pairs_of(name, weights, (inputs[0][some], inputs[1][some]), places[some], queries, shift)
                     parts[name][number].add(len(owners) + some.start, sums_by_relation(relation, pairs))
         owners += [window.document for window in batch]
         if common.advance is not None:  # batches are in order of length, so documents are done in proportion
@@ -411,8 +411,8 @@ def tally_chunk(
             common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
     tables = {name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()}
-    main, followed = next(iter(parts.values())), common.by_document
-    of_documents = {} if followed is None else main[followed].by_document(owners)
+    main = next(iter(parts.values()))
+    of_documents = {} if common.by_document is None else main[common.by_document].by_document(owners)
     return chunk[-1].reached, tables, None if states is None else states.arrays(), of_documents
 
 

@@ -117,9 +117,8 @@ def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list
         (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
         key=lambda row: -(row.contrast or 0.0),
     )
-    high, low = (count + 2) // 3, (count + 1) // 3
-    highest = ranked[:high]
-    lowest = ranked[len(highest) :][::-1][:low]
+    highest = ranked[: (count + 2) // 3]
+    lowest = ranked[len(highest) :][::-1][: (count + 1) // 3]
     taken = {row.document for row in (*highest, *lowest)}
     others = [row for row in rows if row.document not in taken]
     order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
@@ -164,13 +163,12 @@ class Pieces:
                 gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
             gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
             texts.append((gap or (" " if before and not texts else ""), piece or "·"))
-        names = tokenizer.convert_ids_to_tokens([*before, *after])
-        lead, trail = names[: len(before)], names[len(before) :]
+        added = [(" ", name) for name in tokenizer.convert_ids_to_tokens([*before, *after])]
         inside = np.cumsum(starts) - 1 + len(before)
         return cls(
             np.concatenate([before, tokens, after]).astype(np.int64),
             np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
-            [*((" ", name) for name in lead), *texts, *((" ", name) for name in trail)],
+            [*added[: len(before)], *texts, *added[len(before) :]],
             np.concatenate(
                 [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
             ),
@@ -218,7 +216,8 @@ def shown_documents(
         kept = sorted(
             ranked[: max(1, MOST_BYTES // sum(sizes))], key=lambda one: (one[0], -1 if one[1] is None else one[1])
         )
-        keys, tables = min(KEYS, len(pieces.texts)), dict[Head, np.ndarray]()
+        keys = min(KEYS, len(pieces.texts))
+        tables: dict[Head, np.ndarray] = {}
         for layer, weights in enumerate(layers):
             by_head = pooled(weights[0], pieces.owner)
             tables |= {(layer, None): by_head.mean(0)} | {(layer, head): one for head, one in enumerate(by_head)}

@@ -140,7 +140,8 @@ class Probe(Result):
 
     def records(self) -> dict[str, list[dict[str, object]]]:
         """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
-        stored, tables = self._stored(), dict[str, list[dict[str, object]]]()
+        stored = self._stored()
+        tables: dict[str, list[dict[str, object]]] = {}
         tables["effects"] = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows

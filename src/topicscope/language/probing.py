@@ -203,9 +203,16 @@ def probe_model(
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, assignment, probe.heads, shown))
-        paired, labelled = sum(row.same_pairs > 0 for row in probe.documents), isinstance(topics, LabelWords)
         probe.verdicts.append(
-            verdict_of(probe.rows, probe.heads, probe.cooccurrence, measurement, probe.states, paired, labels=labelled)
+            verdict_of(
+                probe.rows,
+                probe.heads,
+                probe.cooccurrence,
+                measurement,
+                probe.states,
+                sum(row.same_pairs > 0 for row in probe.documents),
+                labels=isinstance(topics, LabelWords),
+            )
         )
     notes = [
         large_text_note(probe.documents, of),  # first: it may turn an answer
@@ -294,7 +301,8 @@ class Variant:
         """Table 2: pairs that stand together most often, against pairs of one topic."""
         words, place = np.unique(relation.pairs, return_inverse=True)
         left, right = unit(self.vectors(self.loaded, relation.token[words]))[place.reshape(relation.pairs.shape).T]
-        cosines, count = np.einsum("pd,pd->p", left, right), len(relation.pairs)
+        cosines = np.einsum("pd,pd->p", left, right)
+        count = len(cosines)
         rng = generator(self.measurement.seed, Stream.BOOTSTRAP_PAIRS)
         resampled = draws(rng, count, self.measurement.bootstrap) @ cosines / count
         named = self.vocabulary.index[relation.token[relation.pairs[:LISTED]]]

@@ -351,7 +351,8 @@ class StateProbe:
     def mixture(self, tally: StateTally, part: str, layer: int, *, positions: bool) -> MixtureScore:
         assert self.targets is not None
         targets, seed = self.targets, self.measurement.seed
-        bag, half, resampled = targets.bag_of_words, targets.half_document, (self.measurement.bootstrap, seed)
+        bag, half = targets.bag_of_words, targets.half_document
+        resampled = (self.measurement.bootstrap, seed)
         means = tally.document_means(targets.documents, part, layer)
         score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
         chance = [one.r2 for one in shuffled if one.r2 is not None]
@@ -380,9 +381,10 @@ class StateProbe:
         if self.classes is None and self.labels and tally.documents:
             self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
             self.notes += filter(None, [note])
-        targets, layers, guesses = self.classes, tally.layers, []
+        targets, layers = self.classes, tally.layers
         if targets is None or not layers:
             return
+        guesses = []
         for done, (part, layer) in enumerate(layers):
             progress(f"labels from states of {loaded.name} ({loaded.variant})", done, len(layers))
             means = tally.document_means(targets.documents, part, layer)

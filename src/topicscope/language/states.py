@@ -12,6 +12,7 @@ the model, as those of attention; across chunks they are float64.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -99,7 +100,7 @@ class ChunkStates:
         self.plan, self.device = plan, device
         self.index = np.full(plan.vocabulary_size, -1)
         self.index[plan.token] = np.arange(len(plan.token))
-        self.parts: dict[str, dict[str, list[Any]]] = {}
+        self.parts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
         self.sums: dict[str, Tensor] = {}
         self.windows: list[Window] = []
 
@@ -112,8 +113,8 @@ class ChunkStates:
         rows = HALVES * len(self.plan.token)
         if name not in self.sums:
             self.sums[name] = layers[0].new_zeros(len(layers), len(TREATMENTS), rows, layers[0].shape[2])
-            self.parts[name] = {"counts": [], "means": [], "numbers": [], "spots": []}
-        half, word = self.plan.halves[[window.document for window in batch]], self.index[where.token]
+        half = self.plan.halves[[window.document for window in batch]]
+        word = self.index[where.token]
         wanted = np.flatnonzero(word >= 0)
         key = half[where.row[wanted]] * len(self.plan.token) + word[wanted]
         row, chosen, keys, spots = (

@@ -113,13 +113,13 @@ class Measured:
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
         """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
-        enough, low = max(self.worth, HALF * effect.difference), between[0]
+        enough, surely = max(self.worth, HALF * effect.difference), between[0] > 0
         left = f"{where} {number:.2g} of {effect.difference:.2g} remains"
-        if low > 0 and number >= enough:
+        if surely and number >= enough:
             return Check("yes", f"{where} {number:.2g}", number, between)
-        if between[1] < (self.worth if low > 0 else enough):
+        if between[1] < (self.worth if surely else enough):
             return Check("no", left, number, between)
-        if low > 0:
+        if surely:
             return Check("unsure", f"{left}: most of the effect may be something other than topics", number, between)
         return Check("unsure", f"{left}, and its interval reaches zero: {self.advice(self.more)}", number, between)
 
@@ -312,9 +312,9 @@ def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
     grades = set(controls.values())
     grade: Grade = "no" if "no" in grades else "yes" if grades == {"yes"} else "unsure"
     reasons = against(controls, grade, rows)
-    effect, words = looked[0][1].effect, looked[0][0].words
+    row, effect = looked[0][0], looked[0][1].effect
     if grade == "yes" and effect is not None:
-        pairs = "" if effect.pairs is None else f", {effect.pairs:,.0f} pairs of {words} words"
+        pairs = "" if effect.pairs is None else f", {effect.pairs:,.0f} pairs of {row.words} words"
         beyond = ", ".join(control.explains for control in CONTROLS.values())
         means = f"{effect.same:.3g} for two words of one topic, {effect.different:.3g} for words of different topics"
         reasons = f"{what[0].upper()}{what[1:]}: {means}{pairs}. Explained by none of: {beyond}"

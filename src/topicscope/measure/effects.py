@@ -228,8 +228,7 @@ def bootstrap(
     times, drawn = _drawn(len(models[0].same), len(models), resamples, seed)
     used = models if matched else [m.pooled() for m in models]
     same, different = np.mean([m.means(matched=matched) for m in used], 0)
-    each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-    boot = np.einsum("rm,mkr->kr", drawn, each)
+    boot = np.einsum("rm,mkr->kr", drawn, np.array([m.means(times, matched=matched) for m in used]))
     return float(same), float(different), (boot[0], boot[1])
 
 

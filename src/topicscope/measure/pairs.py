@@ -141,12 +141,12 @@ def pair_sums(
 
     def tables(every: np.ndarray, own: np.ndarray, common: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inside topics and between them: from sums over all pairs, pairs of a word with itself, and shared pairs."""
-        shape, cell, topic = (topics, count, topics, count), np.arange(count), np.arange(topics)
+        shape = (topics, count, topics, count)
         inside = np.einsum("kbkc->kbc", every.reshape(shape)).copy()
-        inside[:, cell, cell] -= own.reshape(topics, count)
+        inside[:, np.arange(count), np.arange(count)] -= own.reshape(topics, count)
         of_words = sparse.csr_array((common, (left, right)), shape=(membership.words, membership.words))
         between = (every - (cells.T @ of_words @ cells).toarray()).reshape(shape).transpose(0, 2, 1, 3).copy()
-        between[topic, topic] = 0
+        between[np.arange(topics), np.arange(topics)] = 0
         return inside.reshape(topics, -1), between.reshape(topics, topics, -1)
 
     products = sums @ (sums if partners is None else cells.T @ v).T
@@ -184,11 +184,9 @@ def shuffled_means(
     extra = topics_of_word[left] * topics_of_word[right] - common
     ordered = np.argsort(left, kind="stable")  # the partners of a word side by side
     firsts, starts = np.unique(left[ordered], return_index=True)
-    arrays = (
-        *(membership.word, np.cumsum(sizes) - sizes, topics_of_word),
-        *(firsts, starts, right[ordered], extra[ordered].astype(np.float32)),
-    )
-    word, offset, per_word, first, start, second, times = map(torch.from_numpy, arrays)
+    word, offset, per_word = map(torch.from_numpy, (membership.word, np.cumsum(sizes) - sizes, topics_of_word))
+    partnered = (firsts, starts, right[ordered], extra[ordered].astype(np.float32))
+    first, start, second, times = map(torch.from_numpy, partnered)
     same, different = np.empty(shuffles), np.empty(shuffles)
     for i in range(shuffles):
         order = torch.from_numpy(rng.permutation(membership.words))
@@ -298,7 +296,8 @@ def gram_block_means(topics: int, embedding: Float[torch.Tensor, "E d V"]) -> Fl
     words = embedding[:, :, 1:]
     topic_sums = words.reshape(models, d, topics, v).sum(3)
     lengths, inside = (vectors.square().sum((1, 2)) for vectors in (words, topic_sums))
-    total, nan = topic_sums.sum(2).square().sum(1), torch.full_like(lengths, torch.nan)
+    total = topic_sums.sum(2).square().sum(1)
+    nan = torch.full_like(total, torch.nan)
     same = (inside - lengths) / (n * (v - 1)) if v > 1 else nan
     different = (total - inside) / (n * (n - v)) if topics > 1 else nan
     return torch.stack([same, different, lengths / n], dim=1)
@@ -319,8 +318,8 @@ class WordKinds(NamedTuple):
         size = np.bincount(kind, minlength=len(related)).astype(float)
         n, mates = len(kind), size @ related @ size  # a word with itself among them
         pairs = np.array([mates - n, n * n - mates, n])
-        parts = (np.eye(len(related))[kind], related.astype(float), np.where(pairs > 0, pairs, np.nan))
-        return cls(*(torch.from_numpy(part).to(like) for part in parts))
+        tables = (np.eye(len(related))[kind], related.astype(float), np.where(pairs > 0, pairs, np.nan))
+        return cls(*(torch.from_numpy(table).to(like) for table in tables))
 
 
 def gram_relation_means(words: WordKinds, embedding: Float[torch.Tensor, "E d V"]) -> Float[torch.Tensor, "E 3"]:
