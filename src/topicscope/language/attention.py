@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.assignment import Assignment
@@ -137,19 +138,16 @@ class PositionPairs:
     allowed: Bool[Tensor, "B Q K"]
 
 
-def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[np.ndarray, "B P"]:
+def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[Tensor, "B P"]:
     """The positions of the wanted words of each window, padded with -1."""
-    chosen = [window.places[wanted[window.tokens[window.places]]] for window in windows]
-    places = np.full((len(windows), max(1, *map(len, chosen))), -1)
-    for row, some in zip(places, chosen, strict=True):
-        row[: len(some)] = some
-    return places
+    chosen = [torch.from_numpy(window.places[wanted[window.tokens[window.places]]]) for window in windows]
+    return pad_sequence(chosen, batch_first=True, padding_value=-1)
 
 
 def slabs(windows: int, words: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
     """Windows and query words that are summed together: several windows, or a part of one that has many words."""
-    most = TOGETHER[device.type]
-    several, queries = max(1, most // words**2), min(words, max(1, most // words))
+    most, size = TOGETHER[device.type], max(1, words)
+    several, queries = max(1, most // size**2), max(1, most // size)
     for start, first in product(range(0, windows, several), range(0, words, queries)):
         yield slice(start, start + several), slice(first, first + queries)
 
@@ -399,7 +397,7 @@ def tally_chunk(
                 heads = [layer.shape[1] for layer in layers]
                 parts[name] = [ChunkTally(relation, heads, len(chunk)) for relation in common.relations]
         for number, relation in enumerate(common.relations):
-            places = torch.as_tensor(padded_places(batch, relation.wanted)).to(device, non_blocking=True)
+            places = padded_places(batch, relation.wanted).to(device, non_blocking=True)
             for some, queries in slabs(len(batch), places.shape[1], device):
                 for name, layers in attention.items():
                     weights = [layer[some] for layer in layers]

@@ -164,14 +164,12 @@ class Pieces:
             gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
             texts.append((gap or (" " if before and not texts else ""), piece or "·"))
         added = [(" ", name) for name in tokenizer.convert_ids_to_tokens([*before, *after])]
-        inside = np.cumsum(starts) - 1 + len(before)
+        around = (len(before), len(after))
         return cls(
             np.concatenate([before, tokens, after]).astype(np.int64),
-            np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
+            np.cumsum(np.pad(starts, around, constant_values=True)) - 1,
             [*added[: len(before)], *texts, *added[len(before) :]],
-            np.concatenate(
-                [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
-            ),
+            np.pad(np.where(words[first] >= 0, tokens[first], -1), around, constant_values=-1),
             len(every) > room,
         )
 

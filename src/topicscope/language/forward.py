@@ -11,6 +11,7 @@ import torch
 import transformers
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from topicscope.language.vocabulary import LibraryModel, Window
 
@@ -20,10 +21,9 @@ if TYPE_CHECKING:
 
 def padded(batch: list[Window], loaded: LoadedModel) -> tuple[Int[Tensor, "B N"], Int[Tensor, "B N"]]:
     """Tokens and mask (1 where there is a token) of a batch of windows, on the device of the model."""
-    pad = torch.nn.utils.rnn.pad_sequence
     rows = [torch.tensor(window.tokens) for window in batch]
-    tokens = pad(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
-    mask = pad([torch.ones_like(row) for row in rows], batch_first=True)
+    tokens = pad_sequence(rows, batch_first=True, padding_value=loaded.tokenizer.pad_token_id or 0)
+    mask = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True)
     # nobody waits: a GPU may still be busy with the batch before
     return tokens.to(loaded.device, non_blocking=True), mask.to(loaded.device, non_blocking=True)
 

@@ -139,10 +139,10 @@ class CooccurrenceRow(MeasuredRow):
     of_one_topic: int | None = None  # pairs that stand together with both words in one topic; None: an older probe
 
 
-def topical_heads(heads: Sequence[HeadRow], part: str) -> list[HeadRow]:
+def topical_heads(heads: Sequence[HeadRow], part: str | None = None) -> list[HeadRow]:
     """Heads (at the first threshold) with more same-topic attention than chance gives any head, at every threshold."""
     settings = list(dict.fromkeys(head.setting for head in heads))
-    judged = [head for head in heads if head.part == part and head.corrected_p is not None]
+    judged = [head for head in heads if part in (None, head.part) and head.corrected_p is not None]
     passed = Counter(place(head) for head in judged if (head.corrected_p or 0.0) <= SIGNIFICANT)
     return [head for head in heads if head.setting == settings[0] and passed[place(head)] == len(settings)]
 

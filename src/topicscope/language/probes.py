@@ -153,9 +153,9 @@ class Probe(Result):
         for record, row in zip(tables["cooccurrence"], self.cooccurrence, strict=True):
             record["commonest"] = "; ".join(map(" ".join, row.commonest))
         models = {head.model for head in self.heads}
-        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in models}
+        topical = {model: topical_heads([head for head in self.heads if head.model == model]) for model in models}
         for record, head in zip(tables["heads"], self.heads, strict=True):
-            record["topical"] = place(head) in topical[head.model]
+            record["topical"] = place(head) in map(place, topical[head.model])
         tables["checks"] = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         tables["documents"] = [row.columns() for row in self.documents]
         return {name: table for name, table in tables.items() if table}
@@ -201,12 +201,8 @@ def read_probe(path: str | os.PathLike[str]) -> Probe:
 def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
     """Heads at the first threshold, those that stand out first; and whether each stands out at every threshold."""
     first = [one for one in heads if one.setting == heads[0].setting]
-    topical = topical_places(heads)
+    topical = {place(head) for head in topical_heads(heads)}
     return [(head, place(head) in topical) for head in sorted(first, key=by_p)]
-
-
-def topical_places(heads: Sequence[HeadRow]) -> set[tuple[str, int, int]]:
-    return {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
 
 
 def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
