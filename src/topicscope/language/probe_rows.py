@@ -257,7 +257,7 @@ class StateRow(Setting, VariantRow):
         return self.setting, self.part, self.layer
 
     @model_serializer(mode="wrap")
-    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, Any]:
+    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, object]:
         """The raw effect and the mixture stand beside the layer, the other treatments below their names."""
         record = nested(self)
         mixture = record.pop("mixture") or asdict(MixtureScore())

@@ -133,7 +133,7 @@ class Probe(Result):
         stored = self._stored()
         return stored | {"labels": label_answer(self.labels, stored["labels"]), "notes": self.notes}
 
-    def _stored(self) -> dict[str, list[dict[str, Any]]]:
+    def _stored(self) -> dict[str, list[dict[str, object]]]:
         """Every list as results.json has it; labels stand there below an answer."""
         lists = adapter_of(type(self)).dump_python(self, include=set(ROWS), warnings=False)
         return {name: lists[name] for name in ROWS}
@@ -253,7 +253,7 @@ def rises_text(row: AblationRow) -> str:
     return f"{topical} and {row.random_rise:.2g} {interval_text(row.random_interval)}"
 
 
-def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, Any]]) -> dict[str, object]:
+def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, object]]) -> dict[str, object]:
     """The answer for the first model, with the layer that most folds choose; and all `rows` as they are stored."""
     mine = [row for row in rows if (row.model, row.variant) == (rows[0].model, "trained")]
     if not mine:

@@ -25,9 +25,9 @@ from topicscope.measure.pairs import PairSums
 Interval = tuple[float, float]
 
 
-def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
     """The numbers of a nested record as one row of a table: an interval is two columns, `_low` and `_high`."""
-    flat: dict[str, Any] = {}
+    flat: dict[str, object] = {}
     for key, value in record.items():
         name = prefix + key
         if isinstance(value, Mapping):
@@ -81,8 +81,8 @@ class Row(Record):
     FLAT: ClassVar[str] = ""
 
     @model_serializer(mode="wrap")
-    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, Any]:
-        record: dict[str, Any] = {}
+    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, object]:
+        record: dict[str, object] = {}
         for name, value in nested(self).items():
             record |= value if name == self.FLAT else {name: value}
         return record
@@ -132,13 +132,13 @@ class Effect(Record):
     same_resamples: Annotated[Float[np.ndarray, " R"] | None, Unstored] = field(default=None, repr=False, compare=False)
     shuffled: Annotated[Float[np.ndarray, " S"] | None, Unstored] = field(default=None, repr=False, compare=False)
 
-    def columns(self) -> dict[str, float | None]:
+    def columns(self) -> dict[str, object]:
         """One number per column: an interval as two columns, `_low` and `_high`."""
         unmatched = {} if self.matched else {"matched": dict.fromkeys(part.name for part in fields(Matched))}
         return columns(self.as_dict() | unmatched)
 
 
-def without_controls(effect: Effect) -> dict[str, Any]:
+def without_controls(effect: Effect) -> dict[str, object]:
     return {name: value for name, value in effect.as_dict().items() if name not in CONTROLS}
 
 

@@ -113,7 +113,7 @@ class Timeline(Result):
     def summary(self) -> list[str]:
         return [*self.notes, self.answer]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, object]]:
         return [columns(row.as_dict()) for row in self.rows]
 
     def table(self) -> pyarrow.Table:
