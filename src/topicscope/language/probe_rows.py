@@ -421,5 +421,4 @@ def decoded_links(links: str, pieces: int, keys: int) -> tuple[Int[np.ndarray, "
     order = np.frombuffer(data[: 2 * pieces * keys], "<u2").reshape(pieces, keys).astype(np.int64)
     if order.max() >= pieces:
         raise ValueError("a link leads to a piece that is not there")
-    levels = np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys)
-    return order, (levels / LEVELS) ** 2
+    return order, (np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys) / LEVELS) ** 2

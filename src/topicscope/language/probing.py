@@ -298,7 +298,6 @@ class Variant:
     def cooccurrence_row(
         self, relation: PairRelation, assignment: Assignment, tally: PartTally, row: ProbeRow, topical: Sequence[int]
     ) -> CooccurrenceRow:
-        """Table 2: pairs that stand together most often, against pairs of one topic."""
         words, place = np.unique(relation.pairs, return_inverse=True)
         left, right = unit(self.vectors(self.loaded, relation.token[words]))[place.reshape(relation.pairs.shape).T]
         cosines = np.einsum("pd,pd->p", left, right)

@@ -201,24 +201,26 @@ class LabelTargets:
 
 
 def label_targets(
-    labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int
-) -> tuple[LabelTargets | None, str]:
-    """The targets, and a note on what was left out: a label of fewer documents than folds cannot be in all folds."""
+    labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int, notes: list[str]
+) -> LabelTargets | None:
+    """A label of fewer documents than folds cannot be in all folds: it is left out, and `notes` say so."""
     known = {n: label for n in sorted(documents) if (label := labels[n]) is not None}
     counts = Counter(known.values())
     number = {label: k for k, label in enumerate(sorted(label for label in counts if counts[label] >= FOLDS))}
     rare = len(counts) - len(number)
     if len(number) < 2:
-        return None, (
+        notes.append(
             f"labels from hidden states: fewer than two labels have {FOLDS} of the {len(known)} documents that are "
             "probed and have a label, so none is guessed; give more documents"
         )
+        return None
+    if rare:
+        left_out = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
+        notes.append(f"labels from hidden states: {left_out}")
     mine = [n for n, label in known.items() if label in number]
     truth = np.array([number[known[n]] for n in mine])
     folds = stratified_folds(truth, seed)
-    bag = classified(bags_of_words([documents[n] for n in mine]), truth, folds)
-    left_out = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
-    return LabelTargets(mine, truth, folds, bag), f"labels from hidden states: {left_out}" if rare else ""
+    return LabelTargets(mine, truth, folds, classified(bags_of_words([documents[n] for n in mine]), truth, folds))
 
 
 @dataclass
@@ -379,8 +381,7 @@ class StateProbe:
 
     def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[LabelRow]:
         if self.classes is None and self.labels and tally.documents:
-            self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
-            self.notes += filter(None, [note])
+            self.classes = label_targets(self.labels, self.tokens(tally), self.measurement.seed, self.notes)
         targets, layers = self.classes, tally.layers
         if targets is None or not layers:
             return

@@ -56,12 +56,12 @@ def read_first(loaded: LoadedModel, pieces: Iterable[Window]) -> tuple[dict[str,
         for name, layers in outputs_of(loaded.model, *padded(batch, loaded), states=True)[1].items():
             where = Positions(batch, name, loaded.model.config.is_encoder_decoder)
             gathered.setdefault(name, []).append([where.of(layer) for layer in layers])
-    means, directions = {}, {}
-    for name, parts in gathered.items():
-        states = [torch.cat(list(same)).double().cpu().numpy() for same in zip(*parts, strict=True)]
-        means[name] = np.stack([layer.mean(0) for layer in states])
-        directions[name] = np.stack([top_directions(layer) for layer in states])
-    return means, directions
+    states = {
+        name: [torch.cat(list(layer)).double().cpu().numpy() for layer in zip(*parts, strict=True)]
+        for name, parts in gathered.items()
+    }
+    means = {name: np.stack([layer.mean(0) for layer in layers]) for name, layers in states.items()}
+    return means, {name: np.stack([*map(top_directions, layers)]) for name, layers in states.items()}
 
 
 def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]:

@@ -231,7 +231,6 @@ class Answer(Row):
 
     @property
     def reading(self) -> str:
-        """The controls read together, in a few words."""
         if self.controls.get("chance") == "no":
             return "no effect beyond chance"
         if self.controls.get("chance") != "yes":

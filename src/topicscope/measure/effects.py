@@ -133,7 +133,6 @@ class Effect(Record):
     shuffled: Annotated[Float[np.ndarray, " S"] | None, Unstored] = field(default=None, repr=False, compare=False)
 
     def columns(self) -> dict[str, object]:
-        """One number per column: an interval as two columns, `_low` and `_high`."""
         unmatched = {} if self.matched else {"matched": dict.fromkeys(part.name for part in fields(Matched))}
         return columns(self.as_dict() | unmatched)
 

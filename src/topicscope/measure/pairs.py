@@ -312,7 +312,6 @@ class WordKinds(NamedTuple):
 
     @classmethod
     def of(cls, kind: Int[np.ndarray, " n"], related: Bool[np.ndarray, "K K"], like: torch.Tensor) -> WordKinds:
-        """Of type and device of `like`."""
         import torch
 
         size = np.bincount(kind, minlength=len(related)).astype(float)

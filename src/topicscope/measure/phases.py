@@ -86,8 +86,7 @@ def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
 
 
 def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
-    end = f"_{layer}" if layer else ""
-    return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
+    return {f"norm_{part}": metrics[f"norm_{part}_{layer}".rstrip("_")] for part in ("key", "query", "value")}
 
 
 def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2 ..."]) -> Float[np.ndarray, "S ..."]:
@@ -98,8 +97,7 @@ def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
-    steps = metrics.get("step")
-    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in PARTS))
+    return Stages(*(risen(metrics[f"norm_{part}"], share, metrics.get("step")) for part in PARTS))
 
 
 FIRST, SECOND = "stage 1: value", "stage 2: key and query"
