@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from hashlib import blake2b
 
 import numpy as np
@@ -264,7 +263,10 @@ class StateProbe:
 
     def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[StateRow]:
         layers, phase = tally.layers, f"hidden states of {loaded.name} ({loaded.variant})"
-        shown = partial(progress, phase, total=2 * len(layers))
+
+        def shown(done: int) -> None:
+            progress(phase, done, 2 * len(layers))
+
         scores = dict(self.mixtures(loaded, tally, shown))
         for done, (part, layer) in enumerate(layers, start=len(layers)):
             shown(done)
