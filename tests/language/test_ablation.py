@@ -22,7 +22,7 @@ from tests.language import planted, tiny
 from tests.language.planted import HEAD, NAMES, SPECIAL, TOPIC, TOPICS, WORDS, unit
 from tests.language.samples import assignment
 from tests.language.test_losses import headed
-from topicscope.ground import InputError, Stream, generator
+from topicscope.ground import InputError, Stream, adapter_of, generator
 from topicscope.language import (
     AblationRow,
     Assignment,
@@ -386,7 +386,7 @@ def test_sentences() -> None:
 
 def test_rows_are_read_as_written() -> None:
     for row in (ROW, AblationRow(model="bert", heads=0, draws=0, at="topic words", why="no head")):
-        assert AblationRow.from_dict(row.as_dict()) == row
+        assert adapter_of(AblationRow).validate_python(row.as_dict()) == row
 
 
 def test_documents_that_are_predicted_are_bounded() -> None:

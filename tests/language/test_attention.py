@@ -215,8 +215,9 @@ def drawn_tally(shuffles: int = 30) -> PartTally:
     relation: Any = SimpleNamespace(relations=3, strata=4, shuffles=shuffles)
     tally = PartTally(relation, [2, 1], 5)
     rng = np.random.default_rng(2)
-    for name, table in tally.arrays().items():
-        table += rng.integers(1, 9, table.shape) if "pairs" in name else rng.random(table.shape)
+    for name, table in tally.tables().items():
+        shape = tuple(table.shape)
+        table += torch.from_numpy(rng.integers(1, 9, shape) if "pairs" in name else rng.random(shape))
     tally.other_sums += 100
     tally.other_pairs += 100
     tally.pairs[[4 + 1, 8 + 2]] = 0  # a stratum without pairs of one topic, one without pairs of two
@@ -370,8 +371,8 @@ def test_windows_together_are_the_windows_alone(kind: str) -> None:
         assert together.keys() == alone[0].keys()
         for part, tallies in together.items():
             for number, tally in enumerate(tallies):
-                for name, table in tally.arrays().items():
-                    total = sum(one[part][number].arrays()[name] for one in alone)
+                for name, table in tally.tables().items():
+                    total = sum(one[part][number].tables()[name] for one in alone)
                     np.testing.assert_allclose(table, total, rtol=1e-10, atol=1e-12, err_msg=f"{part} {name}")
 
 

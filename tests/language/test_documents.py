@@ -29,7 +29,7 @@ from tests.language.samples import (
 )
 from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
-from topicscope.ground import Result, Stream, generator, open_folder
+from topicscope.ground import Result, Stream, adapter_of, generator, open_folder
 from topicscope.language import (
     HeadRow,
     Measurement,
@@ -325,7 +325,7 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
     document = json.loads(stored)[0]
     for name, value in (("pieces", document["pieces"][1:]), ("topics", []), ("keys", 0)):
         with pytest.raises(ValueError, match=r"fit|topic"):
-            ShownDocument.from_dict(document | {name: value})
+            adapter_of(ShownDocument).validate_python(document | {name: value})
 
 
 @needs_shared

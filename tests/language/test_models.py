@@ -219,12 +219,13 @@ def test_positions_that_take_part_in_the_longest_input() -> None:
     ],
 )
 def test_decoders_are_known_by_their_kind(kind: str, settings: dict[str, Any], causal: bool) -> None:
-    assert is_causal(SimpleNamespace(model_type=kind, **settings)) is causal
+    config: Any = SimpleNamespace(model_type=kind, **settings)
+    assert is_causal(config) is causal
 
 
 @pytest.mark.parametrize(("start", "bos", "first"), [(7, 8, 7), (0, 8, 0), (None, 8, 8), (None, None, 0)])
 def test_a_decoder_reads_the_text_one_place_later(start: int | None, bos: int | None, first: int) -> None:
-    config = SimpleNamespace(decoder_start_token_id=start, bos_token_id=bos)
+    config: Any = SimpleNamespace(decoder_start_token_id=start, bos_token_id=bos)
     tokens, mask = torch.tensor([[3, 4, 5], [6, 7, 0]]), torch.tensor([[1, 1, 1], [1, 1, 0]])
     shifted, shifted_mask = shifted_right(tokens, mask, config)
     assert shifted.tolist() == [[first, 3, 4], [first, 6, 7]]

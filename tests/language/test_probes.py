@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.language.samples import an_effect
+from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
     Answer,
@@ -267,7 +268,7 @@ EMPTY = replace(
 
 def test_rows_of_states_are_read_back_as_they_were() -> None:
     for row in (STATES, EMPTY, replace(STATES, mixture=None), replace(STATES, effects=EMPTY.effects)):
-        assert StateRow.from_dict(json.loads(json.dumps(row.as_dict(), allow_nan=False))) == row
+        assert adapter_of(StateRow).validate_python(json.loads(json.dumps(row.as_dict(), allow_nan=False))) == row
     probe = Probe(states=[STATES, EMPTY])
     assert Probe.from_dict(json.loads(json.dumps(probe.as_dict())), probe.config) == probe
     assert Probe.joined([probe, probe], [], probe.config).states == [STATES, EMPTY] * 2

@@ -150,11 +150,11 @@ def test_what_a_timeline_measures(kind: str) -> None:
     loaded, vocabulary = encoder(kind), whole_words(TOKENIZER)
     a = assignment(vocabulary, several=False)
     measured = ModelPass(bootstrap=2, matched=False, embedding="layer")
-    found = effects_of(loaded, tiny.TEXTS, a, vocabulary, measured)
+    found = dict(effects_of(loaded, tiny.TEXTS, a, vocabulary, measured))
     names = ["cosine", "dot", "attention", "attention.0", "attention.1"]
     parts = [f"attention ({part}){layer}" for part in ("decoder", "cross") for layer in ("", ".0")]
     assert list(found) == names + (parts if kind == "encoder-decoder" else [])
-    equal = effects_of(loaded, tiny.TEXTS, a, vocabulary, ModelPass(bootstrap=2))
+    equal = dict(effects_of(loaded, tiny.TEXTS, a, vocabulary, ModelPass(bootstrap=2)))
     assert set(equal) - set(found) == {"cosine_matched", "attention_matched"}
     for effects, layer in ((found, True), (equal, False)):
         raw = word_vectors(loaded.model, a.token, layer=layer)

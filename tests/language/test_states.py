@@ -191,7 +191,7 @@ def test_cooccurring_pairs_are_those_of_the_double_loop() -> None:
     pairs = np.array([[0, 6], [1, 2], [3, 12], [7, 18]])
     probe = StateProbe([a], {0: PairRelation(a.token, pairs, len(TOKENIZER))}, a, BARE, TEXTS)
     tally = tallied(loaded, probe, tiny.TEXTS)
-    rows = probe.rows(loaded, tally, silent)
+    rows = list(probe.rows(loaded, tally, silent))
     found = occurrences(loaded, list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH)))
     for row in rows:
         cosines = word_pairs(found[row.part, row.layer], tally.plan.halves, lambda s: s / np.linalg.norm(s))

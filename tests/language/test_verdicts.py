@@ -8,9 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from topicscope.language import CooccurrenceRow, HeadRow, Measured, Measurement, PairContrast, ProbeRow, verdict_of
-from topicscope.language.probe_rows import Answer, CheckRow, ModelVerdict, place, topical_heads
-from topicscope.language.verdicts import chance, cooccurrence, frequency, fresh_weights
+from topicscope.ground import adapter_of
+from topicscope.language import (
+    CONTROLS,
+    Answer,
+    CheckRow,
+    CooccurrenceRow,
+    HeadRow,
+    Measured,
+    Measurement,
+    ModelVerdict,
+    PairContrast,
+    ProbeRow,
+    verdict_of,
+)
+from topicscope.language.probe_rows import place, topical_heads
+from topicscope.language.verdicts import checked
 from topicscope.measure import Effect, Matched, Membership, embedding_effect, frequency_bins, pair_sums
 
 SURE = (0.08, 0.12)  # an interval above zero
@@ -52,7 +65,6 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         (measured(effect()), "yes", "p = 0.01"),
         (measured(effect(p=0.05)), "yes", "p = 0.05"),
         (measured(effect(p=0.051)), "unsure", "p = 0.051, and shuffled topics alone"),
-        (measured(effect(p=0.05), level=0.04), "unsure", "p = 0.05, and shuffled topics alone"),
         (measured(effect(p=0.01), p_value=0.06), "unsure", "p = 0.06, and shuffled topics alone"),
         (measured(effect((0.0, 0.2))), "unsure", "its interval reaches zero: raise --documents"),
         (measured(effect((0.001, 0.019), difference=0.01)), "no", "0.01 is more than chance, but too small to matter"),
@@ -70,7 +82,7 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         (measured(effect(), documents=10), "yes", "p = 0.01"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "10 shuffles cannot give a p below 0.091: raise --shuffles"),
         (measured(effect(p=0.09), shuffles=10), "unsure", "at least 19 are needed here"),
-        (measured(effect(p=None), shuffles=0), "off", ""),
+        (measured(effect(p=None), off={"chance"}), "off", ""),
         (measured(effect(None)), "unsure", "there is nothing to resample: raise --topics or --documents"),
         (measured(effect((0.1, 0.1))), "unsure", "there is nothing to resample"),
         (
@@ -80,12 +92,12 @@ def measured(of: Effect | None, **more: Any) -> Measured:
         ),
         (measured(replace(effect(), pairs=20.0)), "yes", "p = 0.01"),
         (measured(replace(effect(), pairs=99.0), enough=100, given=True), "unsure", "give more words to the topics"),
-        (measured(None, shuffles=0), "off", ""),
+        (measured(None, off={"chance"}), "off", ""),
         (measured(None), "unsure", "too few pairs of words"),
     ],
 )
 def test_chance(of: Measured, answer: str, why: str) -> None:
-    check = chance(of)
+    check = checked("chance", of)
     assert check.answer == answer
     assert why in check.why
     if of.effect is not None and check.number is not None:
@@ -120,13 +132,14 @@ def test_chance(of: Measured, answer: str, why: str) -> None:
         (measured(effect(matched=(-0.2, 0.018), difference=0.03)), "no", "-0.091 of 0.03 remains"),
         (measured(effect(matched=(-0.2, 0.021), difference=0.03)), "unsure", "reaches zero"),
         (measured(effect(matched=None)), "unsure", "too few pairs of equal word frequencies"),
-        (measured(effect(), matched=False), "off", ""),
+        (measured(effect(), off={"frequency"}), "off", ""),
         (measured(effect(matched=(0.1, 0.1))), "unsure", "too few pairs of equal word frequencies"),
         (measured(None), "unsure", "too few pairs of words"),
     ],
 )
 def test_frequency(of: Measured, answer: str, why: str) -> None:
-    assert (frequency(of).answer, why in frequency(of).why) == (answer, True)
+    check = checked("frequency", of)
+    assert (check.answer, why in check.why) == (answer, True)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +159,9 @@ def test_frequency(of: Measured, answer: str, why: str) -> None:
     ],
 )
 def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> None:
-    check = cooccurrence(measured(effect(), contrast=contrast))
+    check = checked("cooccurrence", measured(effect(), contrast=contrast))
     assert (check.answer, why in check.why) == (answer, True)
-    assert cooccurrence(measured(effect(), contrast=contrast, with_contrast=False)).answer == "off"
+    assert checked("cooccurrence", measured(effect(), contrast=contrast, off=CONTROLS)).answer == "off"
     if contrast is not None and check.number is not None and contrast.cooccurring is not None:
         assert check.number == pytest.approx(0.3 - contrast.cooccurring)
         assert check.interval == contrast.margin_interval
@@ -166,8 +179,8 @@ def test_cooccurrence(contrast: PairContrast | None, answer: str, why: str) -> N
     ],
 )
 def test_fresh_weights(fresh: Effect | None, answer: str) -> None:
-    assert fresh_weights(measured(effect(), fresh=fresh)).answer == answer
-    assert fresh_weights(measured(effect(), fresh=fresh, with_fresh=False)).answer == "off"
+    assert checked("fresh_weights", measured(effect(), fresh=fresh)).answer == answer
+    assert checked("fresh_weights", measured(effect(), fresh=fresh, off=["fresh_weights"])).answer == "off"
 
 
 def row(threshold: float = 0.1, **changes: Any) -> ProbeRow:
@@ -255,7 +268,7 @@ def test_a_single_head_can_carry_topics() -> None:
 
 def test_a_verdict_is_read_back_as_it_was() -> None:
     verdict = verdict_of([row(), fresh_row()], [head(0, 0.01)], [pairs()], SETTINGS)
-    assert ModelVerdict.from_dict(verdict.as_dict()) == verdict
+    assert adapter_of(ModelVerdict).validate_python(verdict.as_dict()) == verdict
     assert list(verdict.as_dict()) == ["model", "embeddings", "states", "attention"]
     assert list(verdict.as_dict()["states"])[:3] == ["answer", "controls", "sentence"]
     assert isinstance(verdict.embeddings, Answer)
@@ -312,4 +325,4 @@ def test_what_classes_of_frequency_leave_over_is_not_taken_for_topics(seed: int)
     assert found.matched.interval is not None
     assert found.difference > 0.2
     assert found.matched.interval[0] > 0  # so the interval alone would say yes
-    assert frequency(Measured(effect=found, worth=0.02, shuffles=100)).answer in ("no", "unsure")
+    assert checked("frequency", Measured(effect=found, worth=0.02, shuffles=100)).answer in ("no", "unsure")

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from topicscope.ground import adapter_of
 from topicscope.measure import (
+    BareEffect,
     Effect,
     Estimate,
     Matched,
     Membership,
     PairSums,
+    columns,
     effect,
     embedding_effect,
     estimate,
@@ -82,11 +85,11 @@ def test_a_p_value_is_the_share_of_shuffles_as_large() -> None:
 
 def test_the_matched_difference_stands_beside_the_plain_one() -> None:
     boot = np.ones(3), np.ones(3)
-    found = effect(2.0, 1.0, boot, matched=(1.75, 1.5, np.arange(41.0)))
+    found = effect(2.0, 1.0, boot, matched=(1.75, 1.5, (np.arange(41.0) + 7, np.full(41, 7.0))))
     assert found is not None
     assert found.matched == Matched(1.75, 1.5, 0.25, (1.0, 39.0))
     for undefined in ((math.nan, 1.0), (1.0, math.nan)):
-        without = effect(2.0, 1.0, boot, matched=(*undefined, np.arange(41.0)))
+        without = effect(2.0, 1.0, boot, matched=(*undefined, boot))
         assert without is not None
         assert without.matched is None
 
@@ -144,15 +147,15 @@ def test_records_are_not_changed_and_name_their_numbers(whole: Effect) -> None:
 
 def test_an_effect_is_read_back_exactly(whole: Effect) -> None:
     assert isinstance(whole.matched, Matched)
-    assert Effect.from_dict(json.loads(json.dumps(whole.as_dict()))) == whole
+    assert adapter_of(Effect).validate_python(json.loads(json.dumps(whole.as_dict()))) == whole
     bare = effect(0.1, 0.2, (np.empty(0), np.empty(0)))
     assert bare is not None
     assert (bare.interval, bare.ratio, bare.matched) == (None, None, None)
-    assert Effect.from_dict(json.loads(json.dumps(bare.as_dict()))) == bare
+    assert adapter_of(Effect).validate_python(json.loads(json.dumps(bare.as_dict()))) == bare
     assert "resamples" not in whole.as_dict()
-    plain = whole.as_dict(controls=False)
+    plain = adapter_of(BareEffect).dump_python(whole)
     assert set(whole.as_dict()) - set(plain) == {"null_interval", "p_value", "matched"}
-    assert Effect.from_dict(plain).matched is None
+    assert adapter_of(Effect).validate_python(plain).matched is None
 
 
 def test_columns_do_not_depend_on_what_is_missing(whole: Effect) -> None:
@@ -165,7 +168,7 @@ def test_columns_do_not_depend_on_what_is_missing(whole: Effect) -> None:
     assert whole.matched is not None
     assert found["matched_difference"] == whole.matched.difference
     assert bare.columns()["matched_interval_high"] is None
-    assert list(bare.columns(controls=False)) == [
+    assert list(columns(adapter_of(BareEffect).dump_python(bare))) == [
         "same",
         "different",
         "difference",

@@ -158,12 +158,12 @@ def test_guesses_are_those_of_plain_regressions(size: int) -> None:
     folds = stratified_folds(truth, 1)
     guess = classified(x, truth, folds)
     guessed, inner = plain_guesses(x, truth, folds)
-    assert guess.scores.guessed.tolist() == guessed
+    assert guess.guessed.tolist() == guessed
     np.testing.assert_allclose(guess.inner, inner, atol=1e-10)
 
 
 def test_accuracy_and_f1_by_hand() -> None:
-    scores = ClassScores(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2, 0]))
+    scores = ClassScores(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2, 0]), np.empty(0))
     assert scores.accuracy == pytest.approx(3 / 6)
     assert scores.macro_f1 == pytest.approx((2 * 2 / (3 + 3) + 2 * 1 / (2 + 2) + 0) / 3, abs=1e-12)
 
@@ -171,7 +171,7 @@ def test_accuracy_and_f1_by_hand() -> None:
 def test_intervals_are_those_of_documents_drawn_one_by_one() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 4, 50)
-    scores = ClassScores(truth, np.where(rng.random(50) < 0.6, truth, rng.integers(0, 4, 50)))
+    scores = ClassScores(truth, np.where(rng.random(50) < 0.6, truth, rng.integers(0, 4, 50)), np.empty(0))
     times = rng.multinomial(50, np.full(50, 1 / 50), 20).astype(float)
     for one, f1 in zip(times, scores._f1(times), strict=True):
         rows = np.repeat(np.arange(50), one.astype(int))
@@ -205,23 +205,23 @@ def test_features_are_chosen_without_the_documents_that_they_guess() -> None:
     truth = np.repeat(np.arange(2), 30)
     folds = stratified_folds(truth, 0)
     guesses = [classified(rng.standard_normal((60, 1)), truth, folds) for _ in range(100)]
-    best = max(guess.scores.accuracy for guess in guesses)
+    best = max(guess.accuracy for guess in guesses)
     chosen, taken = chosen_inside(guesses, folds)
     assert best > 0.65
     assert chosen.accuracy < best - 0.05
     for f in range(FOLDS):
         assert taken[f] == max(range(100), key=lambda i: guesses[i].inner[f])
         mine = folds == f
-        assert chosen.guessed[mine].tolist() == guesses[taken[f]].scores.guessed[mine].tolist()
+        assert chosen.guessed[mine].tolist() == guesses[taken[f]].guessed[mine].tolist()
 
 
 def test_features_that_are_no_numbers_guess_nothing() -> None:
     truth = np.repeat(np.arange(2), 5)
     guess = classified(np.full((10, 2), np.nan), truth, stratified_folds(truth, 0))
-    assert guess.scores.accuracy == 0
-    assert guess.scores.macro_f1 == 0
+    assert guess.accuracy == 0
+    assert guess.macro_f1 == 0
     constant = classified(np.ones((10, 2)), np.repeat(np.arange(2), [7, 3]), stratified_folds(truth, 0))
-    assert constant.scores.accuracy == pytest.approx(0.7)
+    assert constant.accuracy == pytest.approx(0.7)
 
 
 def objective(theta: np.ndarray, probability: np.ndarray, counts: np.ndarray, prior: float) -> float:

@@ -69,12 +69,12 @@ SOURCES: dict[str, Source] = {
     "table3": Source(
         "Section 6.1 and Appendix E.2; attention: eq 5",
         "mean of A by relation: same word, same topic, different topic",
-        ("measure/relations.py",),
+        ("measure/pairs.py",),
     ),
     "table4": Source(
         "Appendix E.2; attention: eq 5",
         "mean of A by relation, in runs whose W_V came out diagonal",
-        ("measure/relations.py",),
+        ("measure/pairs.py",),
         "worlds.md",
     ),
     "table5": Source(

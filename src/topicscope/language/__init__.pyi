@@ -72,19 +72,14 @@ from .models import (
     quiet as quiet,
 )
 from .probe_rows import (
-    CONTROLS as CONTROLS,
     TREATMENTS as TREATMENTS,
     AblationRow as AblationRow,
-    Answer as Answer,
-    Check as Check,
-    CheckRow as CheckRow,
     CooccurrenceRow as CooccurrenceRow,
     CooccurringMean as CooccurringMean,
     DocumentRow as DocumentRow,
     HeadRow as HeadRow,
     LabelRow as LabelRow,
     MixtureScore as MixtureScore,
-    ModelVerdict as ModelVerdict,
     PairContrast as PairContrast,
     Piece as Piece,
     ProbeRow as ProbeRow,
@@ -130,7 +125,12 @@ from .topics import (
     read_topics_folder as read_topics_folder,
 )
 from .verdicts import (
+    CONTROLS as CONTROLS,
+    Answer as Answer,
+    Check as Check,
+    CheckRow as CheckRow,
     Measured as Measured,
+    ModelVerdict as ModelVerdict,
     verdict_of as verdict_of,
 )
 from .vocabulary import (

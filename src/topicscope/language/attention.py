@@ -8,13 +8,16 @@ counts n_i times, n_i drawn once for each resample.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import isfinite
-from typing import Any, ClassVar
+from functools import partial
+from itertools import islice, product
+from math import isfinite, nan
+from typing import ClassVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from topicscope.ground import Engine, Progress, Stream, generator, serial, silent
 from topicscope.language.assignment import Assignment
@@ -24,7 +27,7 @@ from topicscope.language.probe_rows import HeadRow
 from topicscope.language.states import Arrays, ChunkStates, StatePlan, StateTally
 from topicscope.language.verdicts import POSITION_PAIRS
 from topicscope.language.vocabulary import Window, batches, chunks, in_shards
-from topicscope.measure import Effect, corrected_p, effect, frequency_bins
+from topicscope.measure import Effect, Resamples, corrected_p, effect, frequency_bins, matched_means
 
 SAME_WORD, SAME_TOPIC, DIFFERENT = 0, 1, 2
 CPU = torch.device("cpu")
@@ -36,11 +39,10 @@ class NumberedWords:
     def number(self, token: Int[np.ndarray, " W"], vocabulary_size: int, device: torch.device) -> None:
         self.wanted = np.zeros(vocabulary_size, dtype=bool)
         self.wanted[token] = True
-        index = np.zeros(vocabulary_size, dtype=np.int64)
-        index[token] = np.arange(len(token))
-        self.index = torch.as_tensor(index, device=device)
+        self.index = torch.zeros(vocabulary_size, dtype=torch.int64, device=device)
+        self.index[torch.as_tensor(token)] = torch.arange(len(token), device=device)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Sent without its tables (words by words, or shuffles by words), which are made again from the fields."""
         return type(self), tuple(getattr(self, part.name) for part in fields(self))  # type: ignore[arg-type]
 
@@ -62,25 +64,22 @@ class TopicRelation(NumberedWords):
 
     def __post_init__(self) -> None:
         members, words = self.assignment.membership, len(self.assignment.token)
-        bins = frequency_bins(self.assignment.frequency)
-        self.bin_of = torch.as_tensor(bins, device=self.device)
-        self.bin_count = int(bins.max()) + 1
+        self.bin_of = torch.as_tensor(frequency_bins(self.assignment.frequency), device=self.device)
+        self.bin_count = int(self.bin_of.max()) + 1
         self.strata = self.bin_count**2
         self.number(self.assignment.token, self.vocabulary_size, self.device)
         self.several = bool((members.topics_of_word > 1).any())
         rng = generator(self.seed, Stream.SHUFFLED_ATTENTION)
-        orders = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
-        if self.several:  # which words share a topic; a shuffle moves the words
+        # (1 + shuffles) x W: the words, or their topics, as they are and then shuffled
+        table = np.stack([np.arange(words), *(rng.permutation(words) for _ in range(self.shuffles))])
+        if self.several:
             matrix = members.matrix()
             self.share = torch.from_numpy((matrix @ matrix.T).toarray() > 0).to(self.device)
-            self.orders = torch.as_tensor(orders, device=self.device)
         else:
-            topic = np.empty(words, dtype=np.int64)
+            topic = np.empty(words, dtype=np.int16 if members.topics < 2**15 else np.int32)  # compared often: small
             topic[members.word] = members.topic
-            # (1 + shuffles) x W: the topics as they are, then shuffled; small numbers, since they are compared often
-            self.topic = torch.as_tensor(topic[orders], device=self.device).to(
-                torch.int16 if members.topics < 2**15 else torch.int32
-            )
+            table = topic[table]
+        self.table = torch.as_tensor(table, device=self.device)
 
     def codes(
         self, i: Int[Tensor, "B Q"], j: Int[Tensor, "B K"]
@@ -89,13 +88,12 @@ class TopicRelation(NumberedWords):
         same = self._same(i, j)
         relation = torch.where(same[:, 0], SAME_TOPIC * self.strata, DIFFERENT * self.strata)
         relation = torch.where(i[:, :, None] == j[:, None], SAME_WORD * self.strata, relation)
-        strata = (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
-        return relation + strata, same[:, 1:] if self.shuffles else None
+        relation += (self.bin_of[i] * self.bin_count)[:, :, None] + self.bin_of[j][:, None]
+        return relation, same[:, 1:] if self.shuffles else None
 
     def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
         """Whether two words share a topic: as the topics are, then after every shuffle."""
-        table = self.orders if self.several else self.topic
-        left, right = (table[:, words].transpose(0, 1).contiguous() for words in (i, j))
+        left, right = (self.table[:, words].transpose(0, 1).contiguous() for words in (i, j))
         left, right = left[:, :, :, None], right[:, :, None]
         return self.share[left, right] if self.several else left == right
 
@@ -140,22 +138,18 @@ class PositionPairs:
     allowed: Bool[Tensor, "B Q K"]
 
 
-def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[np.ndarray, "B P"]:
+def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[Tensor, "B P"]:
     """The positions of the wanted words of each window, padded with -1."""
-    chosen = [window.places[wanted[window.tokens[window.places]]] for window in windows]
-    places = np.full((len(windows), max(1, *map(len, chosen))), -1)
-    for row, some in zip(places, chosen, strict=True):
-        row[: len(some)] = some
-    return places
+    chosen = [torch.from_numpy(window.places[wanted[window.tokens[window.places]]]) for window in windows]
+    return pad_sequence(chosen, batch_first=True, padding_value=-1)
 
 
 def slabs(windows: int, words: int, device: torch.device) -> Iterator[tuple[slice, slice]]:
     """Windows and query words that are summed together: several windows, or a part of one that has many words."""
-    most = TOGETHER[device.type]
-    several, queries = max(1, most // words**2), min(words, max(1, most // words))
-    for start in range(0, windows, several):
-        for first in range(0, words, queries):
-            yield slice(start, start + several), slice(first, first + queries)
+    most, size = TOGETHER[device.type], max(1, words)
+    several, queries = max(1, most // size**2), max(1, most // size)
+    for start, first in product(range(0, windows, several), range(0, words, queries)):
+        yield slice(start, start + several), slice(first, first + queries)
 
 
 def pairs_of(
@@ -174,12 +168,11 @@ def pairs_of(
     tokens, mask = inputs
     size, length = tokens.shape[1], mask.sum(1, keepdim=True)
     known, first = places >= 0, places.clamp(min=0)
+    read, later = known, first
     if shift and part != "encoder":
         read = known & (places + shift < length)
         later = torch.where(read, places + shift, 0)
-    else:
-        read, later = known, first
-    query, query_known = (first if part == "encoder" else later)[:, queries], read[:, queries]
+    query = (first if part == "encoder" else later)[:, queries]
     key, key_known = (later, read) if part == "decoder" else (first, known)
     here, there = places[:, queries, None], places[:, None]
     # the same place of the text is no pair, in cross attention neither
@@ -190,13 +183,11 @@ def pairs_of(
     scale = available.to(weights.dtype) / DEBIAS
     weights.view(len(weights), -1, *allowed.shape[1:]).mul_(scale[:, None, :, None])
     word = tokens.gather(1, first)
-    return PositionPairs(weights, word[:, queries], word, allowed & query_known[:, :, None] & key_known[:, None])
+    return PositionPairs(weights, word[:, queries], word, allowed & read[:, queries, None] & key_known[:, None])
 
 
 def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Float[Tensor, "B ..."]]:
-    """Of each window and head: sums and numbers of pairs for every code; the same of pairs in one topic after each
-    shuffle, and of all pairs of different words.
-    """
+    """By code; of pairs in one topic after each shuffle; of all pairs of different words: by window and head."""
     weights, allowed = pairs.weights, pairs.allowed
     i, j = relation.index[pairs.query], relation.index[pairs.key]
     codes, shuffled = relation.codes(i, j)
@@ -210,29 +201,26 @@ def sums_by_relation(relation: Relation, pairs: PositionPairs) -> dict[str, Floa
         # bytes become numbers five times as fast as truth values
         chosen = (shuffled & other[:, None]).flatten(2).view(torch.uint8).to(weights.dtype)
         every = other.flatten(1)[:, :, None].view(torch.uint8).to(weights.dtype)
-        sums |= {"null_sums": chosen @ weights.mT, "null_pairs": chosen.sum(2)}
-        sums |= {"other_sums": (weights @ every)[:, :, 0], "other_pairs": every.sum(1)}
+        sums |= {
+            "null_sums": chosen @ weights.mT,
+            "null_pairs": chosen.sum(2),
+            "other_sums": (weights @ every)[:, :, 0],
+            "other_pairs": every.sum(1),
+        }
     return sums
 
 
-FEW = (
-    200  # resamples of what single heads show at equal word frequencies: a table of heads by pairs of frequencies each
-)
+# resamples of what single heads show at equal word frequencies: a table of heads by pairs of frequencies each
+FEW = 200
 
 
 class PartTally:
-    """Sums over pairs of positions for one part of the model and one relation, for all its heads.
-
-    `heads` are the numbers of heads of the layers.
-    """
+    """Sums over pairs of positions for one part of the model and one relation; `heads`: how many each layer has."""
 
     def __init__(self, relation: Relation, heads: Sequence[int], bootstrap: int) -> None:
         self.relation, self.heads = relation, heads
         groups, all_heads = relation.relations * relation.strata, sum(heads)
-
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(*shape, dtype=torch.float64)
-
+        zeros = partial(torch.zeros, dtype=torch.float64)
         self.sums, self.pairs = zeros(groups, all_heads), zeros(groups)
         # same topic after each shuffle, and all pairs of different words
         self.null_sums, self.null_pairs = zeros(relation.shuffles, all_heads), zeros(relation.shuffles)
@@ -243,34 +231,28 @@ class PartTally:
         # the first of them by stratum for every head, where heads are compared with shuffles
         self.boot_heads = zeros(min(FEW, bootstrap) if relation.shuffles else 0, groups, all_heads)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {name: table.numpy() for name, table in vars(self).items() if isinstance(table, Tensor)}
+    def tables(self) -> dict[str, Tensor]:
+        return {name: table for name, table in vars(self).items() if isinstance(table, Tensor)}
 
     def add(self, arrays: dict[str, np.ndarray]) -> None:
         for name, array in arrays.items():
             getattr(self, name).numpy()[...] += array
 
+    def by_relation(self) -> tuple[Float[np.ndarray, "R H"], Float[np.ndarray, " R"]]:
+        groups = (self.relation.relations, self.relation.strata)
+        return self.sums.numpy().reshape(*groups, -1).sum(1), self.pairs.numpy().reshape(groups).sum(1)
+
 
 class ChunkTally:
-    """The same sums for each of `windows` windows, on the device of the model: a row for each of them.
-
-    What is not resampled is summed over all windows at once.
-    """
+    """The same sums on the device of the model: a row per window, or one for all where nothing is resampled."""
 
     def __init__(self, relation: Relation, heads: Sequence[int], windows: int) -> None:
         self.relation, self.heads = relation, heads
-        tables = {
-            name: table for name, table in vars(PartTally(relation, heads, 0)).items() if isinstance(table, Tensor)
-        }
-
-        def zeros(*names: str, rows: tuple[int, ...]) -> dict[str, Tensor]:
-            return {
-                name: torch.zeros(*rows, *tables[name].shape, dtype=torch.float64, device=relation.device)
-                for name in names
-            }
-
-        self.rows = zeros("sums", "pairs", rows=(windows,))
-        self.totals = zeros("null_sums", "null_pairs", "other_sums", "other_pairs", rows=())
+        shapes = {name: table.shape for name, table in PartTally(relation, heads, 0).tables().items()}
+        zeros = partial(torch.zeros, dtype=torch.float64, device=relation.device)
+        self.rows = {name: zeros(windows, *shapes[name]) for name in ("sums", "pairs")}
+        totals = ("null_sums", "null_pairs", "other_sums", "other_pairs")
+        self.totals = {name: zeros(*shapes[name]) for name in totals}
 
     def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
         for name, some in sums.items():
@@ -282,46 +264,39 @@ class ChunkTally:
     def arrays(self, times: Float[Tensor, "R n"]) -> dict[str, np.ndarray]:
         """The sums as a PartTally adds them. `times`: how often each resample draws each window."""
         sums, pairs = self.rows["sums"], self.rows["pairs"]  # n x G x H, n x G
-        n, _, heads = sums.shape
-        relations = sums.view(n, self.relation.relations, -1, heads).sum(2)
-        tables = {name: rows.sum(0) for name, rows in self.rows.items()} | self.totals
-        tables["boot_sums"] = (times @ relations.flatten(1)).view(len(times), self.relation.relations, heads)
-        tables["boot_pairs"], tables["boot_strata"] = times @ pairs, times @ sums.mean(2)
+        relations = sums.view(len(sums), self.relation.relations, -1, sums.shape[2]).sum(2)
         few = times[: FEW if self.relation.shuffles else 0]
-        tables["boot_heads"] = (few @ sums.flatten(1)).view(len(few), *sums.shape[1:])
+        tables = {name: rows.sum(0) for name, rows in self.rows.items()} | self.totals
+        tables |= {
+            "boot_sums": (times @ relations.flatten(1)).view(len(times), *relations.shape[1:]),
+            "boot_pairs": times @ pairs,
+            "boot_strata": times @ sums.mean(2),
+            "boot_heads": (few @ sums.flatten(1)).view(len(few), *sums.shape[1:]),
+        }
         # one transfer: what waits for the GPU waits once
         flat = torch.cat([table.flatten() for table in tables.values()]).cpu().numpy()
-        borders = np.cumsum([table.numel() for table in tables.values()])
-        return {
-            name: array.reshape(table.shape)
-            for (name, table), array in zip(tables.items(), np.split(flat, borders[:-1]), strict=True)
-        }
+        parts = np.split(flat, np.cumsum([table.numel() for table in tables.values()])[:-1])
+        return {name: array.reshape(tables[name].shape) for name, array in zip(tables, parts, strict=True)}
 
     def by_document(self, owners: Sequence[int]) -> dict[int, Float[np.ndarray, "2 R"]]:
         """Sums of the mean over heads, and numbers of pairs, by relation. `owners`: the document of each window."""
         means, shape = self.rows["sums"].mean(2), (len(owners), self.relation.relations, -1)
         tables = torch.stack([rows.view(shape).sum(2) for rows in (means, self.rows["pairs"])], 1).cpu().numpy()
-        found: dict[int, np.ndarray] = {}
+        sums: dict[int, np.ndarray] = {}
         for owner, table in zip(owners, tables, strict=True):
-            found[owner] = found.get(owner, 0) + table
-        return found
+            sums[owner] = sums.get(owner, 0) + table
+        return sums
 
 
 CHUNK = 128  # windows that are sorted by length and bootstrapped together, and by one worker where there are several
 
 
-NO_PAIRS = np.zeros((2, 1 + max(SAME_TOPIC, DIFFERENT)))
-
-
 @dataclass
 class DocumentSums:
-    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is.
+    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is."""
 
-    `relation`: the number of the topics' relation among those of the pass. `part`: whose attention it is.
-    """
-
-    relation: int
-    part: str = ""
+    relation: int  # its number among the relations of the pass
+    part: str = ""  # whose attention it is
     sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
 
     def add(self, part: str, sums: Mapping[int, Float[np.ndarray, "2 R"]]) -> None:
@@ -331,9 +306,9 @@ class DocumentSums:
 
     def means(self, document: int) -> tuple[float | None, float | None, int, int]:
         """Same-topic and different-topic mean, None without pairs or if not finite; and the numbers of pairs."""
-        weights, pairs = self.sums.get(document, NO_PAIRS)
-        means = [float(weights[k] / pairs[k]) if pairs[k] else None for k in (SAME_TOPIC, DIFFERENT)]
-        same, different = (mean if mean is not None and isfinite(mean) else None for mean in means)
+        weights, pairs = self.sums.get(document, np.zeros((2, 1 + DIFFERENT)))
+        means = [float(weights[k] / pairs[k]) if pairs[k] else nan for k in (SAME_TOPIC, DIFFERENT)]
+        same, different = (mean if isfinite(mean) else None for mean in means)
         return same, different, int(pairs[SAME_TOPIC]), int(pairs[DIFFERENT])
 
 
@@ -377,9 +352,15 @@ def tally_attention(
 
     advance(0)
     parts: Parts = {}
-    here = engine is serial
-    plan, relation = states.plan if states else None, by_document.relation if by_document else None
-    common = Pass(loaded, relations, bootstrap, seed, advance if here else None, plan, relation)
+    common = Pass(
+        loaded,
+        relations,
+        bootstrap,
+        seed,
+        advance if engine is serial else None,
+        states.plan if states else None,
+        by_document.relation if by_document else None,
+    )
     for done, sums, hidden, of_documents in in_shards(engine, tally_chunk, common, chunks(pieces, CHUNK)):
         if by_document is not None:
             by_document.add(next(iter(sums)), of_documents)
@@ -390,7 +371,7 @@ def tally_attention(
                 parts[name] = [PartTally(relation, heads, bootstrap) for relation in relations]
             for tally, arrays in zip(parts[name], tables, strict=True):
                 tally.add(arrays)
-        if not here:
+        if engine is not serial:
             advance(done)
     return parts
 
@@ -399,9 +380,7 @@ def tally_attention(
 def tally_chunk(
     common: Pass, chunk: Sequence[Window]
 ) -> tuple[float, dict[str, tuple[Sequence[int], list[dict[str, np.ndarray]]]], Arrays | None, dict[int, np.ndarray]]:
-    """How many documents are done; by part the heads of its layers, and the arrays of every tally; those of states; and
-    sums by document.
-    """
+    """Documents done; by part the heads of its layers and the arrays of tallies; those of states; sums by document."""
     loaded, device = common.loaded, common.loaded.device
     shift = int(loaded.model.config.is_encoder_decoder)
     parts: dict[str, list[ChunkTally]] = {}
@@ -418,12 +397,11 @@ def tally_chunk(
                 heads = [layer.shape[1] for layer in layers]
                 parts[name] = [ChunkTally(relation, heads, len(chunk)) for relation in common.relations]
         for number, relation in enumerate(common.relations):
-            places = torch.as_tensor(padded_places(batch, relation.wanted)).to(device, non_blocking=True)
+            places = padded_places(batch, relation.wanted).to(device, non_blocking=True)
             for some, queries in slabs(len(batch), places.shape[1], device):
-                of_slab = inputs[0][some], inputs[1][some]
                 for name, layers in attention.items():
                     weights = [layer[some] for layer in layers]
-                    pairs = pairs_of(name, weights, of_slab, places[some], queries, shift)
+                    pairs = pairs_of(name, weights, (inputs[0][some], inputs[1][some]), places[some], queries, shift)
                     parts[name][number].add(len(owners) + some.start, sums_by_relation(relation, pairs))
         owners += [window.document for window in batch]
         if common.advance is not None:  # batches are in order of length, so documents are done in proportion
@@ -431,17 +409,14 @@ def tally_chunk(
             common.advance(first + (last - first) * len(owners) / len(chunk))
     times = document_resamples(owners, common.bootstrap, common.seed).to(device)
     tables = {name: (tallies[0].heads, [tally.arrays(times) for tally in tallies]) for name, tallies in parts.items()}
-    of_documents = {}
-    if common.by_document is not None:
-        of_documents = next(iter(parts.values()))[common.by_document].by_document(owners)
+    main = next(iter(parts.values()))
+    of_documents = {} if common.by_document is None else main[common.by_document].by_document(owners)
     return chunk[-1].reached, tables, None if states is None else states.arrays(), of_documents
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    drawn = {
-        document: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, document).poisson(1, bootstrap)
-        for document in set(owners)
-    }
+    stream = Stream.BOOTSTRAP_DOCUMENTS
+    drawn = {document: generator(seed, stream, document).poisson(1, bootstrap) for document in set(owners)}
     return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
 
 
@@ -449,64 +424,47 @@ def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Floa
 def attention_effect(
     tally: PartTally, heads: Sequence[int] | None = None, *, controls: bool = True, matched: bool = False
 ) -> Effect | None:
-    """Attention to words of the same topic against attention to others. Bootstrap over documents.
-
-    Of the mean over all heads, or over some of them. `controls`: beside the same with shuffled topics, where there are
-    some; `matched`: also at equal word frequencies.
-    """
-    shape, chosen = (-1, tally.relation.relations, tally.relation.strata), slice(None) if heads is None else list(heads)
-    pairs, boot_pairs = (table.numpy().reshape(shape).sum(-1) for table in (tally.pairs, tally.boot_pairs))
-    sums = tally.sums.numpy().reshape(*shape[1:], -1).sum(1)[:, chosen].mean(1)
-    means, resampled = sums / pairs[0], tally.boot_sums.numpy()[:, :, chosen].mean(2) / boot_pairs
-    null = equal = None
-    if controls and len(tally.null_sums):
-        null = shuffled_attention(tally, chosen)
-    if matched:
-        left, right, (first, second) = matched_attention(tally, heads)
-        equal = (left, right, first - second)
+    """Same topic against others, mean over heads; `controls`: with shuffles; `matched`: also at equal frequencies."""
+    chosen = slice(None) if heads is None else list(heads)
+    sums, pairs = tally.by_relation()
+    means = sums[:, chosen].mean(1) / pairs
+    boot_pairs = tally.boot_pairs.numpy().reshape(-1, tally.relation.relations, tally.relation.strata).sum(-1)
+    resampled = tally.boot_sums.numpy()[:, :, chosen].mean(2) / boot_pairs
     return effect(
         float(means[SAME_TOPIC]),
         float(means[DIFFERENT]),
         (resampled[:, SAME_TOPIC], resampled[:, DIFFERENT]),
-        pairs=(float(pairs[0, SAME_TOPIC]), float(pairs[0, DIFFERENT])),
-        null=null,
-        matched=equal,
+        pairs=(pairs[SAME_TOPIC], pairs[DIFFERENT]),
+        null=shuffled_attention(tally, chosen) if controls and len(tally.null_sums) else None,
+        matched=matched_attention(tally, heads) if matched else None,
         same_word=float(means[SAME_WORD]) if np.isfinite(means[SAME_WORD]) else None,
     )
 
 
 @np.errstate(invalid="ignore", divide="ignore")
-def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> tuple[np.ndarray, np.ndarray]:
+def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> Resamples:
     """Same-topic and different-topic mean of each shuffle, averaged over the chosen heads."""
     same, number = tally.null_sums.numpy()[:, chosen].mean(1), tally.null_pairs.numpy()
     other = tally.other_sums.numpy()[chosen].mean()
     return same / number, (other - same) / (float(tally.other_pairs) - number)
 
 
-@np.errstate(invalid="ignore", divide="ignore")
-def matched_attention(
-    tally: PartTally, heads: Sequence[int] | None = None
-) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
-    """Same-topic and different-topic mean and their resamples, with the word frequencies of the same-topic pairs.
+def matched_attention(tally: PartTally, heads: Sequence[int] | None = None) -> tuple[float, float, Resamples]:
+    """Both means and their resamples at equal word frequencies; of some heads there are fewer resamples."""
 
-    Of some heads there are fewer resamples.
-    """
-
-    def means(sums: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def means(sums: np.ndarray, pairs: np.ndarray) -> Resamples:
         shape = (-1, tally.relation.relations, tally.relation.strata)
         summed, number = sums.reshape(shape), pairs.reshape(shape)
-        usable = number[:, SAME_TOPIC] * (number[:, DIFFERENT] > 0)
-        share = usable / usable.sum(-1, keepdims=True)
-        each = summed / np.maximum(number, 1)
-        return (share * each[:, SAME_TOPIC]).sum(-1), (share * each[:, DIFFERENT]).sum(-1)
+        same, different = ((summed[:, relation], number[:, relation]) for relation in (SAME_TOPIC, DIFFERENT))
+        return matched_means(same, different)
 
-    pairs, boot_pairs = tally.pairs.numpy(), tally.boot_pairs.numpy()
     if heads is None:
-        (same,), (different,) = means(tally.sums.mean(1).numpy(), pairs)
-        return float(same), float(different), means(tally.boot_strata.numpy(), boot_pairs)
-    (same,), (different,) = means(tally.sums.numpy()[:, list(heads)].mean(1), pairs)
-    few = tally.boot_heads.numpy()[:, :, list(heads)].mean(2)
-    return float(same), float(different), means(few, boot_pairs[: len(few)])
+        sums, resampled = tally.sums.mean(1).numpy(), tally.boot_strata.numpy()
+    else:
+        sums = tally.sums.numpy()[:, list(heads)].mean(1)
+        resampled = tally.boot_heads.numpy()[:, :, list(heads)].mean(2)
+    (same,), (different,) = means(sums, tally.pairs.numpy())
+    return float(same), float(different), means(resampled, tally.boot_pairs.numpy()[: len(resampled)])
 
 
 LOOKED_AT = 0.001  # mean weight at the topics' words below which a head does not look at them; without preference .01
@@ -516,18 +474,17 @@ ELSEWHERE = "does not look at these words"
 
 def remarks(tally: PartTally) -> list[str]:
     """Why a head cannot be judged, for every head; '' if it can."""
-    groups = (tally.relation.relations, tally.relation.strata)
-    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
-    weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / max(1.0, pairs[SAME_TOPIC] + pairs[DIFFERENT])
-    few = min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS
-    return [TOO_FEW if few else ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
+    sums, pairs = tally.by_relation()
+    if min(pairs[SAME_TOPIC], pairs[DIFFERENT]) < POSITION_PAIRS:
+        return [TOO_FEW] * sum(tally.heads)
+    weight = (sums[SAME_TOPIC] + sums[DIFFERENT]) / (pairs[SAME_TOPIC] + pairs[DIFFERENT])
+    return [ELSEWHERE if mean < LOOKED_AT else "" for mean in weight]
 
 
 @np.errstate(invalid="ignore", divide="ignore")
 def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
     """The difference of every head, and the same after each shuffle."""
-    groups = (tally.relation.relations, tally.relation.strata)
-    pairs, sums = tally.pairs.numpy().reshape(groups).sum(1), tally.sums.numpy().reshape(*groups, -1).sum(1)
+    sums, pairs = tally.by_relation()
     found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]
     heads = [shuffled_attention(tally, [head]) for head in range(len(found))]
     return found, np.stack([same - different for same, different in heads], 1)
@@ -535,17 +492,15 @@ def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.nda
 
 def corrected(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]:
     """By part: p of each head, corrected for all heads of the model that can be judged; None for the others."""
-    judged = {name: np.array([not remark for remark in remarks(tally)]) for name, tally in tallies.items()}
-    scores = [differences(tally) for tally in tallies.values()]
-    among = np.concatenate(list(judged.values()))
-    p = np.full(len(among), np.nan)
-    if among.any() and all(len(shuffled) for _, shuffled in scores):
-        found, shuffled = np.concatenate([one for one, _ in scores]), np.concatenate([two for _, two in scores], 1)
-        p[among] = corrected_p(found[among], shuffled[:, among])
-    parts = np.split(p, np.cumsum([len(which) for which in judged.values()])[:-1])
+    judged = np.array([not remark for tally in tallies.values() for remark in remarks(tally)])
+    found, shuffled = (np.concatenate(parts, -1) for parts in zip(*map(differences, tallies.values()), strict=True))
+    p = np.full(len(judged), np.nan)
+    if judged.any() and len(shuffled):
+        p[judged] = corrected_p(found[judged], shuffled[:, judged])
+    every = iter(p.tolist())
     return {
-        name: [float(one) if np.isfinite(one) else None for one in part]
-        for name, part in zip(tallies, parts, strict=True)
+        name: [one if isfinite(one) else None for one in islice(every, sum(tally.heads))]
+        for name, tally in tallies.items()
     }
 
 
@@ -556,20 +511,20 @@ def head_rows(
     p, rows = corrected(tallies), []
     for part, tally in tallies.items():
         places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]
-        for number, ((layer, head), remark) in enumerate(zip(places, remarks(tally), strict=True)):
-            found = attention_effect(tally, [number], controls=False)
-            if found is not None:
-                rows.append(
-                    HeadRow(
-                        model=model,
-                        threshold=threshold,
-                        topics_per_word=topics_per_word,
-                        part=part,
-                        layer=layer,
-                        head=head,
-                        effect=found,
-                        corrected_p=p[part][number],
-                        remark=remark,
-                    )
-                )
+        effects = [attention_effect(tally, [number], controls=False) for number in range(len(places))]
+        rows += [
+            HeadRow(
+                model=model,
+                threshold=threshold,
+                topics_per_word=topics_per_word,
+                part=part,
+                layer=layer,
+                head=head,
+                effect=effect,
+                corrected_p=p_value,
+                remark=remark,
+            )
+            for (layer, head), effect, p_value, remark in zip(places, effects, p[part], remarks(tally), strict=True)
+            if effect is not None
+        ]
     return sorted(rows, key=lambda one: (bool(one.remark), -one.effect.difference))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from math import isfinite
@@ -37,17 +37,10 @@ from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, w
 Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number and the tokens of its words
 
 
-def most_words(assignments: Sequence[Assignment]) -> int:
-    """The number of the assignment with most words: the others show few pairs in a single document."""
-    return max(range(len(assignments)), key=lambda number: len(assignments[number].words))
-
-
 def document_losses(
     predictor: Predictor | NoOutputHead, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
 ) -> tuple[dict[int, float], str]:
-    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and why there is none, or not of
-    all: a forward pass each, in this process, is for so many documents.
-    """
+    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and what has none, and why."""
     if isinstance(predictor, NoOutputHead):
         return {}, f"loss of documents: {predictor}"
     loaded = predictor.loaded
@@ -75,12 +68,11 @@ def document_rows(
     places: Sequence[int] | None,
     losses: Mapping[int, float],
     progress: Progress,
-) -> list[DocumentRow]:
+) -> Iterator[DocumentRow]:
     """A row for each document in order; a text without tokens has none. `places` are numbers in the corpus."""
     special = sum(map(len, special_tokens(loaded.tokenizer)))
     wanted = np.zeros(len(loaded.tokenizer), dtype=bool)
     wanted[assignment.token] = True
-    rows = []
     for number, group in groupby(pieces, key=lambda window: window.document):
         read = list(group)
         progress(f"documents of {loaded.name}", number, len(texts))
@@ -88,26 +80,23 @@ def document_rows(
         same, different, same_pairs, different_pairs = sums.means(number)
         shares = mixture(number, words)
         main = [] if shares is None else [(int(k), float(shares[k])) for k in np.argsort(-shares, kind="stable")]
-        rows.append(
-            DocumentRow(
-                model=loaded.name,
-                document=number,
-                place=None if places is None else places[number],
-                words=len(texts[number].split()),
-                tokens=sum(len(window.tokens) - special for window in read),
-                topic_words=int(wanted[words].sum()),
-                topics=[TopicShare(k, assignment.names[k], share) for k, share in main[:MAIN_TOPICS] if share > 0],
-                threshold=assignment.threshold,
-                part=sums.part,
-                same=same,
-                different=different,
-                contrast=None if same is None or different is None else same - different,
-                same_pairs=same_pairs,
-                different_pairs=different_pairs,
-                loss=losses.get(number),
-            )
+        yield DocumentRow(
+            model=loaded.name,
+            document=number,
+            place=None if places is None else places[number],
+            words=len(texts[number].split()),
+            tokens=sum(len(window.tokens) - special for window in read),
+            topic_words=int(wanted[words].sum()),
+            topics=[TopicShare(k, assignment.names[k], share) for k, share in main[:MAIN_TOPICS] if share > 0],
+            threshold=assignment.threshold,
+            part=sums.part,
+            same=same,
+            different=different,
+            contrast=None if same is None or different is None else same - different,
+            same_pairs=same_pairs,
+            different_pairs=different_pairs,
+            loss=losses.get(number),
         )
-    return rows
 
 
 KEYS = 10  # pieces that are kept for each piece
@@ -118,7 +107,6 @@ TOP_WORDS = 8  # of a topic that are named
 LONGEST_GAP = 40  # characters between two pieces: a tokenizer may drop any
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # of bidirectional text
 CONTROLS = dict.fromkeys([*{*range(32), *range(127, 160)} - {*b"\t\n\r"}, *map(ord, DIRECTIONS)], "\ufffd")
-HIGHEST, LOWEST, RANDOM = "highest contrast", "lowest contrast", "random"
 
 Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
 
@@ -129,14 +117,14 @@ def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list
         (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
         key=lambda row: -(row.contrast or 0.0),
     )
-    high, low = (count + 2) // 3, (count + 1) // 3
-    highest = ranked[:high]
-    lowest = ranked[len(highest) :][::-1][:low]
+    highest = ranked[: (count + 2) // 3]
+    lowest = ranked[len(highest) :][::-1][: (count + 1) // 3]
     taken = {row.document for row in (*highest, *lowest)}
     others = [row for row in rows if row.document not in taken]
     order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
     drawn = [others[number] for number in sorted(order)]
-    return [(row, why) for why, some in ((HIGHEST, highest), (LOWEST, lowest), (RANDOM, drawn)) for row in some]
+    groups = {"highest contrast": highest, "lowest contrast": lowest, "random": drawn}
+    return [(row, why) for why, some in groups.items() for row in some]
 
 
 @dataclass(frozen=True)
@@ -165,9 +153,8 @@ class Pieces:
             starts &= np.array([start >= end for (start, _), end in zip(offsets, ends, strict=False)], dtype=bool)
         starts[:1] = True
         first = np.flatnonzero(starts)
-        borders = [*first.tolist(), len(tokens)]
         texts: list[tuple[str, str]] = []
-        for start, stop in pairwise(borders):
+        for start, stop in pairwise([*first.tolist(), len(tokens)]):
             if fast:
                 written = text[ends[start] : ends[stop]]
                 piece = text[offsets[start][0] : ends[stop]].strip()
@@ -176,16 +163,13 @@ class Pieces:
                 gap, piece = " ", tokenizer.decode(tokens[start:stop]).strip()
             gap, piece = visible(gap[:LONGEST_GAP]), visible(piece)
             texts.append((gap or (" " if before and not texts else ""), piece or "·"))
-        names = tokenizer.convert_ids_to_tokens([*before, *after])
-        lead, trail = names[: len(before)], names[len(before) :]
-        inside = np.cumsum(starts) - 1 + len(before)
+        added = [(" ", name) for name in tokenizer.convert_ids_to_tokens([*before, *after])]
+        around = (len(before), len(after))
         return cls(
             np.concatenate([before, tokens, after]).astype(np.int64),
-            np.concatenate([np.arange(len(before)), inside, len(before) + len(first) + np.arange(len(after))]),
-            [*((" ", name) for name in lead), *texts, *((" ", name) for name in trail)],
-            np.concatenate(
-                [np.full(len(before), -1), np.where(words[first] >= 0, tokens[first], -1), np.full(len(after), -1)]
-            ),
+            np.cumsum(np.pad(starts, around, constant_values=True)) - 1,
+            [*added[: len(before)], *texts, *added[len(before) :]],
+            np.pad(np.where(words[first] >= 0, tokens[first], -1), around, constant_values=-1),
             len(every) > room,
         )
 
@@ -197,18 +181,16 @@ def visible(text: str) -> str:
 
 def pooled(weights: Float[torch.Tensor, "H N N"], owner: Int[np.ndarray, " N"]) -> Float[np.ndarray, "H U U"]:
     """From tokens to pieces: the mean over the attending tokens of a piece, the sum over the attended ones."""
-    table = weights.double().cpu().numpy()
-    member = np.zeros((len(owner), int(owner.max()) + 1))
-    member[np.arange(len(owner)), owner] = 1
-    return np.asarray((member / member.sum(0)).T @ (table @ member))
+    member = np.eye(int(owner.max()) + 1)[owner]
+    return np.asarray((member / member.sum(0)).T @ (weights.double().cpu().numpy() @ member))
 
 
 def ranked_heads(heads: Sequence[HeadRow], part: str, layers: Sequence[int]) -> tuple[list[Head], set[Head]]:
     """Every mean of a layer, then every head: those that carry topics first. And which these are."""
     topical = [(head.layer, head.head) for head in topical_heads(heads, part)] if heads else []
-    known = [(head.layer, head.head) for head in heads if head.part == part]
-    every = [(layer, head) for layer, count in enumerate(layers) for head in range(count)]
-    means: list[Head] = [(layer, None) for layer in range(len(layers))]
+    known = ((head.layer, head.head) for head in heads if head.part == part)
+    every = ((layer, head) for layer, count in enumerate(layers) for head in range(count))
+    means = ((layer, None) for layer in range(len(layers)))
     return [*means, *dict.fromkeys([*topical, *known, *every])], set(topical)
 
 
@@ -220,11 +202,10 @@ def shown_documents(
     assignment: Assignment,
     heads: Sequence[HeadRow],
     progress: Progress,
-) -> list[ShownDocument]:
+) -> Iterator[ShownDocument]:
     """Each is read again by the model, alone. `heads`: of the model, the largest difference first."""
     read = [Pieces.of(loaded, vocabulary, texts[row.document]) for row, _ in chosen]
     sizes = [len(pieces.texts) * min(KEYS, len(pieces.texts)) * 4 for pieces in read]  # three bytes are four letters
-    shown = []
     for number, ((row, why), pieces) in enumerate(zip(chosen, read, strict=True)):
         progress(f"documents to look at ({loaded.name})", number, len(chosen))
         tokens = torch.as_tensor(pieces.tokens, device=loaded.device)[None]
@@ -239,44 +220,31 @@ def shown_documents(
             by_head = pooled(weights[0], pieces.owner)
             tables |= {(layer, None): by_head.mean(0)} | {(layer, head): one for head, one in enumerate(by_head)}
         topics, of_piece = topics_of(pieces.word, assignment)
-        shown.append(
-            ShownDocument(
-                model=loaded.name,
-                document=row.document,
-                why=why,
-                pieces=[Piece(*text, topic) for text, topic in zip(pieces.texts, of_piece, strict=True)],
-                topics=topics,
-                part=row.part,
-                keys=keys,
-                heads=[ShownHead(*one, one in topical, encoded_links(tables[one], keys)) for one in kept],
-                all_heads=sum(layer.shape[1] for layer in layers),
-                cut=pieces.cut,
-            )
+        yield ShownDocument(
+            model=loaded.name,
+            document=row.document,
+            why=why,
+            pieces=[Piece(*text, topic) for text, topic in zip(pieces.texts, of_piece, strict=True)],
+            topics=topics,
+            part=row.part,
+            keys=keys,
+            heads=[ShownHead(*one, one in topical, encoded_links(tables[one], keys)) for one in kept],
+            all_heads=sum(layer.shape[1] for layer in layers),
+            cut=pieces.cut,
         )
-    return shown
 
 
 def topics_of(word: Int[np.ndarray, " U"], assignment: Assignment) -> tuple[list[ShownTopic], list[int | None]]:
-    """The topics of a document, that of most places first, and the place of each piece's topic among them.
-
-    A word of several topics counts for the first of them.
-    """
+    """The topics of a document, that of most places first, and the place of each piece's (first) topic among them."""
     members, size = assignment.membership, int(assignment.token.max()) + 1
     topic = np.full(size, -1)
     topic[assignment.token[members.word[::-1]]] = members.topic[::-1]  # the first one is written last
     of_piece = np.where((word >= 0) & (word < size), topic[np.clip(word, 0, size - 1)], -1)
     found, counts = np.unique(of_piece[of_piece >= 0], return_counts=True)
-    order = found[np.argsort(-counts, kind="stable")].tolist()
-    place: dict[int, int] = {number: at for at, number in enumerate(order)}
-    topics = [
-        ShownTopic(
-            assignment.names[k],
-            [assignment.words[w] for w in by_frequency(assignment, members.word[members.topic == k])],
-        )
-        for k in order
-    ]
+    topics, place = list[ShownTopic](), dict[int, int]()
+    for k in found[np.argsort(-counts, kind="stable")].tolist():
+        words = members.word[members.topic == k]
+        frequent = words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]
+        place[k] = len(topics)
+        topics.append(ShownTopic(assignment.names[k], [assignment.words[word] for word in frequent]))
     return topics, [place.get(int(one)) for one in of_piece]
-
-
-def by_frequency(assignment: Assignment, words: Int[np.ndarray, " n"]) -> list[int]:
-    return [int(word) for word in words[np.argsort(-assignment.frequency[words], kind="stable")][:TOP_WORDS]]

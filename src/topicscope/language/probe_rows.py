@@ -9,48 +9,40 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from itertools import zip_longest
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field, PlainSerializer, model_serializer, model_validator
+from pydantic import model_serializer, model_validator
 
-from topicscope.ground import adapter_of
 from topicscope.language.configs import FEWEST_SHUFFLES, SIGNIFICANT
-from topicscope.measure import Effect, Interval
+from topicscope.measure import BareEffect, Effect, Interval, Row, interval
 
 Grade = Literal["yes", "unsure", "no", "off"]
+SettingOf = tuple[float | None, str]  # threshold and topics per word
 
 
-class Row:
-    """A row of results.json. The parts of the field FLAT stand among the other fields, without a name of their own."""
+@dataclass(frozen=True, kw_only=True)
+class ModelRow(Row):
+    model: str
 
-    FLAT: ClassVar[str] = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(adapter_of(type(self)).dump_python(self, warnings=False))
+@dataclass(frozen=True, kw_only=True)
+class VariantRow(ModelRow):
+    variant: str
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        row: Self = adapter_of(cls).validate_python(data)
-        return row
 
-    @model_serializer(mode="wrap")
-    def _flattened(self, nested: Any) -> dict[str, Any]:
-        record: dict[str, Any] = {}
-        for name, value in nested(self).items():
-            record |= value if name == self.FLAT else {name: value}
-        return record
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    threshold: float | None
+    topics_per_word: str
 
-    @model_validator(mode="before")
-    @classmethod
-    def _nested(cls, data: Any) -> Any:
-        if not cls.FLAT or not isinstance(data, dict):
-            return data
-        own = {part.name: data[part.name] for part in fields(cls) if part.name in data}  # type: ignore[arg-type]
-        return own | {cls.FLAT: {name: value for name, value in data.items() if name not in own}}
+    @property
+    def setting(self) -> SettingOf:
+        return self.threshold, self.topics_per_word
 
 
 # Table 1: effects by model and threshold, by head, by topic; Table 2: pairs that stand together
@@ -66,15 +58,16 @@ class PairContrast:
     margin_interval: Interval | None = None  # of how much more the pairs of one topic show; both means are resampled
     pairs: int = 0  # that stand together
 
+    @classmethod
+    def of(cls, effect: Effect | None, mean: float | None, resampled: Float[np.ndarray, " R"], pairs: int) -> Self:
+        """`resampled` is drawn as the means of the effect are."""
+        if effect is None or effect.same_resamples is None:
+            return cls(None, mean, interval(resampled), None, pairs)
+        return cls(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), pairs)
+
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRow(Row):
-    """Which model was measured, and on which words."""
-
-    model: str
-    variant: str
-    threshold: float | None
-    topics_per_word: str
+class MeasuredRow(Setting, VariantRow):
     words: int
     topics: int
     embedding: str
@@ -86,8 +79,6 @@ class MeasuredRow(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ProbeRow(MeasuredRow):
-    """The effects of a model at one threshold."""
-
     FLAT = "embeddings"
 
     embeddings: dict[str, Effect | None]  # by measure on word vectors: 'cosine', 'dot', ...
@@ -106,34 +97,26 @@ class ProbeRow(MeasuredRow):
     @property
     def effects(self) -> dict[str, Effect | None]:
         """By measure: cosine, dot, attention of all heads and of the topical ones, then the others."""
-        attention = {"attention": self.attention, "topical": self.topical}
-        return {"cosine": self.cosine, "dot": self.dot} | attention | self.embeddings
+        first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention, "topical": self.topical}
+        return first | self.embeddings
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeadRow(Row):
-    """One head of the trained model."""
-
+class HeadRow(Setting, ModelRow):
     FLAT = "effect"
 
-    model: str
-    threshold: float | None
-    topics_per_word: str
     part: str
     layer: int
     head: int
     corrected_p: float | None = None  # chance of as large a difference in any head; None: not judged
     remark: str = ""  # why it was not judged
-    effect: Annotated[Effect, PlainSerializer(lambda effect: effect.as_dict(controls=False))]
+    effect: BareEffect
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopicRow(Row):
+class TopicRow(Setting, ModelRow):
     """One topic of the trained model: the mean cosine of two of its words, and of its words with other topics."""
 
-    model: str
-    threshold: float | None
-    topics_per_word: str
     topic: int
     name: str
     words: int
@@ -156,19 +139,12 @@ class CooccurrenceRow(MeasuredRow):
     of_one_topic: int | None = None  # pairs that stand together with both words in one topic; None: an older probe
 
 
-def topical_heads(heads: Sequence[HeadRow], part: str) -> list[HeadRow]:
-    """Heads of a part with more same-topic attention than chance gives to any head, at every threshold.
-
-    They are taken from the first threshold.
-    """
-    settings = list(dict.fromkeys((head.threshold, head.topics_per_word) for head in heads))
-    passed = Counter(
-        place(head)
-        for head in heads
-        if head.part == part and head.corrected_p is not None and head.corrected_p <= SIGNIFICANT
-    )
-    here = [head for head in heads if (head.threshold, head.topics_per_word) == settings[0]]
-    return [head for head in here if passed[place(head)] == len(settings)]
+def topical_heads(heads: Sequence[HeadRow], part: str | None = None) -> list[HeadRow]:
+    """Heads (at the first threshold) with more same-topic attention than chance gives any head, at every threshold."""
+    settings = list(dict.fromkeys(head.setting for head in heads))
+    judged = [head for head in heads if part in (None, head.part) and head.corrected_p is not None]
+    passed = Counter(place(head) for head in judged if (head.corrected_p or 0.0) <= SIGNIFICANT)
+    return [head for head in heads if head.setting == settings[0] and passed[place(head)] == len(settings)]
 
 
 def place(head: HeadRow) -> tuple[str, int, int]:
@@ -176,7 +152,6 @@ def place(head: HeadRow) -> tuple[str, int, int]:
 
 
 def short(model: str) -> str:
-    """The last part of a model's name."""
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 
@@ -204,10 +179,9 @@ def ablated_documents(documents: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AblationRow(Row):
+class AblationRow(ModelRow):
     """Rise of the mean loss (nats) at one kind of position where heads put out their mean. None: not measured."""
 
-    model: str
     heads: int  # topical heads, and heads of each random draw
     draws: int
     at: str  # 'topic words' or 'other words'
@@ -238,8 +212,6 @@ MOST_DOCUMENTS, DOCUMENT_BYTES = 1000, 2**28  # of the states by document
 
 @dataclass(frozen=True)
 class CooccurringMean:
-    """Mean cosine of the states of words that stand together most often."""
-
     mean: float
     interval: Interval | None
     pairs: int
@@ -262,17 +234,13 @@ class MixtureScore:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateRow(Row):
+class StateRow(Setting, VariantRow):
     """One layer of one part of a model at one threshold. Layer 0 is the embedding layer's output.
 
     Effects are of the cosine of states of two different words in different documents, mean over pairs of words, by
     treatment. `words` are those that both halves of the documents have.
     """
 
-    model: str
-    variant: str
-    threshold: float | None
-    topics_per_word: str
     part: str
     layer: int
     words: int
@@ -284,11 +252,15 @@ class StateRow(Row):
     def raw(self) -> Effect | None:
         return self.effects["raw"]
 
+    @property
+    def at(self) -> tuple[SettingOf, str, int]:
+        return self.setting, self.part, self.layer
+
     @model_serializer(mode="wrap")
-    def _flattened(self, nested: Any) -> dict[str, Any]:
+    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, object]:
         """The raw effect and the mixture stand beside the layer, the other treatments below their names."""
         record = nested(self)
-        mixture = record.pop("mixture") or adapter_of(MixtureScore).dump_python(MixtureScore())
+        mixture = record.pop("mixture") or asdict(MixtureScore())
         cooccurring, effects = record.pop("cooccurring"), record.pop("effects")
         for effect in filter(None, effects.values()):
             del effect["same_word"]
@@ -296,7 +268,7 @@ class StateRow(Row):
 
     @model_validator(mode="before")
     @classmethod
-    def _nested(cls, data: Any) -> Any:
+    def _nested(cls, data: object) -> object:
         if not isinstance(data, dict) or "effects" in data:
             return data
         effects = {"raw": None if data["same"] is None else data} | {name: data[name] for name in TREATMENTS[1:]}
@@ -311,15 +283,13 @@ NO_EFFECT = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelRow(Row):
+class LabelRow(VariantRow):
     """The label of a document from its mean state in one layer, by ridge regression, in documents held out of the fit.
 
     `chosen_*` are of the model as a whole: every fold takes the layer that does best on the other folds. So they are
     fair where the largest accuracy of all layers is not.
     """
 
-    model: str
-    variant: str
     part: str
     layer: int
     documents: int
@@ -338,108 +308,6 @@ class LabelRow(Row):
     chosen_folds: int  # that took this layer
 
 
-# The verdict: three answers, each with four controls
-
-CONTROL_NAMES = {
-    "chance": "chance",
-    "frequency": "word frequency",
-    "cooccurrence": "co-occurrence",
-    "fresh_weights": "fresh weights",
-}
-CONTROLS = tuple(CONTROL_NAMES)
-PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention": "attention"}
-
-
-@dataclass(frozen=True)
-class Check:
-    """What a control says, the number that decides, and why: in words, and as a short code that is not stored."""
-
-    answer: Grade
-    why: str = ""
-    number: float | None = None
-    interval: Interval | None = None
-    code: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckRow(Row):
-    """What a control says at one threshold, with the words and the pairs (of words or positions) that it saw."""
-
-    FLAT = "check"
-
-    control: str
-    threshold: float | None
-    topics_per_word: str
-    words: int
-    pairs: float | None
-    check: Check
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer(Row):
-    """One of the three answers on a model: the grades of the four controls, a sentence, and all checks."""
-
-    answer: Grade
-    controls: dict[str, Grade]
-    sentence: str
-    checks: list[CheckRow] = field(default_factory=list)
-
-    @property
-    def reading(self) -> str:
-        """The controls read together, in a few words."""
-        by_grade = {grade: listed(self.controls, grade) for grade in ("yes", "no", "unsure", "off")}
-        if self.controls.get("chance") == "no":
-            return "no effect beyond chance"
-        if self.controls.get("chance") != "yes":
-            return "not known to be more than chance"
-        real = f"a real effect (beyond {by_grade['yes']})"
-        if by_grade["no"]:
-            return f"{real} that cannot be told from {by_grade['no']}"
-        undecided = " and ".join(filter(None, (by_grade["unsure"], by_grade["off"])))
-        return f"{real}; open: {undecided}" if undecided else real
-
-
-def listed(controls: Mapping[str, Grade], grade: str) -> str:
-    """The controls of this grade, in words."""
-    names = [CONTROL_NAMES[control] for control, answer in controls.items() if answer == grade]
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelVerdict(Row):
-    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?"""
-
-    model: str
-    embeddings: Answer
-    states: Answer
-    attention: Answer
-
-    @property
-    def answers(self) -> dict[str, Answer]:
-        return {where: getattr(self, where) for where in PLACE_NAMES}
-
-    @property
-    def sentences(self) -> list[str]:
-        """One for each answer, the model's name first."""
-        return [f"{short(self.model)}: {answer.sentence}" for answer in self.answers.values() if answer.checks]
-
-    @property
-    def reading(self) -> str:
-        """All answers read together; places of which the same holds are named together."""
-        places: dict[str, list[str]] = {}
-        for where, answer in self.answers.items():
-            if answer.checks:
-                places.setdefault(answer.reading, []).append(PLACE_NAMES[where])
-        said = "; ".join(f"{', '.join(names)}: {reading}" for reading, names in places.items())
-        return f"{short(self.model)}, read together: {said}."
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """A row for each check."""
-        for where, answer in self.answers.items():
-            for row in answer.checks:
-                yield {"model": self.model, "where": where} | row.as_dict()
-
-
 # Documents: a row for each, and some of them to look at, with their words, topics and attention
 
 MAIN_TOPICS = 3  # of a document that its row names
@@ -449,21 +317,18 @@ LOSS_TOKENS, MOST_LOSSES = 128, 1000  # of a document whose loss is taken, and d
 
 @dataclass(frozen=True)
 class TopicShare:
-    """A topic of a document, with its share of the document's topic mixture."""
-
     topic: int
     name: str
     share: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentRow(Row):
+class DocumentRow(ModelRow):
     """One document as the trained model reads it.
 
     Attention is debiased (.01 without preference) and averaged over all heads of `part`, at `threshold`.
     """
 
-    model: str
     document: int  # number in the sample, from 0
     place: int | None  # number in the corpus, from 1; None where the caller gave the texts
     words: int  # of the whole text, between spaces
@@ -481,15 +346,12 @@ class DocumentRow(Row):
 
     @property
     def named(self) -> str:
-        """By its number in the corpus where it has one, else in the sample."""
         return str(self.document) if self.place is None else f"{self.place} of the corpus"
 
-    def columns(self) -> dict[str, Any]:
-        """For a table: each of the main topics has columns of its own."""
+    def columns(self) -> dict[str, object]:
         row = {name: value for name, value in vars(self).items() if name != "topics"}
-        for number in range(MAIN_TOPICS):
-            topic = self.topics[number] if number < len(self.topics) else None
-            row |= {f"topic_{number + 1}": topic and topic.name, f"share_{number + 1}": topic and topic.share}
+        for number, topic in zip_longest(range(1, 1 + MAIN_TOPICS), self.topics):
+            row |= {f"topic_{number}": topic and topic.name, f"share_{number}": topic and topic.share}
         return row
 
 
@@ -503,8 +365,6 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class ShownTopic:
-    """A topic in the legend of a shown document, with a few of its most frequent words."""
-
     name: str
     words: list[str]
 
@@ -524,10 +384,9 @@ class ShownHead:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownDocument(Row):
+class ShownDocument(ModelRow):
     """A document to look at: as much of it as the model reads at once."""
 
-    model: str
     document: int
     why: str  # it was chosen
     pieces: list[Piece]
@@ -550,8 +409,7 @@ class ShownDocument(Row):
 def encoded_links(weights: Float[np.ndarray, "U U"], keys: int) -> str:
     """See `ShownHead`. Of equal weights the first come first."""
     order = np.argsort(-weights, 1, kind="stable")[:, :keys]
-    largest = np.take_along_axis(weights, order, 1)
-    levels = np.rint(LEVELS * np.sqrt(np.clip(largest, 0, 1)))
+    levels = np.rint(LEVELS * np.sqrt(np.clip(np.take_along_axis(weights, order, 1), 0, 1)))
     return base64.b64encode(order.astype("<u2").tobytes() + levels.astype(np.uint8).tobytes()).decode()
 
 
@@ -563,5 +421,4 @@ def decoded_links(links: str, pieces: int, keys: int) -> tuple[Int[np.ndarray, "
     order = np.frombuffer(data[: 2 * pieces * keys], "<u2").reshape(pieces, keys).astype(np.int64)
     if order.max() >= pieces:
         raise ValueError("a link leads to a piece that is not there")
-    levels = np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys)
-    return order, (levels / LEVELS) ** 2
+    return order, (np.frombuffer(data[2 * pieces * keys :], np.uint8).reshape(pieces, keys) / LEVELS) ** 2

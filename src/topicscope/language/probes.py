@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -32,7 +32,6 @@ from topicscope.language.probe_rows import (
     DocumentRow,
     HeadRow,
     LabelRow,
-    ModelVerdict,
     ProbeRow,
     ShownDocument,
     StateRow,
@@ -42,6 +41,7 @@ from topicscope.language.probe_rows import (
     short,
     topical_heads,
 )
+from topicscope.language.verdicts import ModelVerdict
 from topicscope.measure import FOLDS, Interval, columns
 
 if TYPE_CHECKING:
@@ -51,18 +51,9 @@ MANY_SHUFFLES = 99  # with which p can be as small as .01
 SHOWN, PARQUET = "shown.json", "documents.parquet"
 PROBE = Kind("probe", 5, ("*.csv", "topics-*", SHOWN, PARQUET), ("*.csv", SHOWN, PARQUET))
 
-# the lists of a probe, in the order of results.json
-ROWS: dict[str, type] = {
-    "rows": ProbeRow,
-    "heads": HeadRow,
-    "cooccurrence": CooccurrenceRow,
-    "topics": TopicRow,
-    "states": StateRow,
-    "ablation": AblationRow,
-    "labels": LabelRow,
-    "verdicts": ModelVerdict,
-    "documents": DocumentRow,
-}
+# the lists of results.json, in its order
+ROWS = ("rows", "heads", "cooccurrence", "topics", "states", "ablation", "labels", "verdicts", "documents")
+LISTS = (*ROWS, "shown")
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,28 +94,30 @@ class Probe(Result):
 
     @classmethod
     def joined(cls, probes: Sequence[Probe], notes: list[str], config: Measurement) -> Self:
-        lists = {name: [row for one in probes for row in getattr(one, name)] for name in (*ROWS, "shown")}
+        lists = {name: [row for one in probes for row in getattr(one, name)] for name in LISTS}
         return cls(**lists, notes=notes, config=config)
 
     @property
     def models(self) -> dict[str, str]:
-        """The names of the models, with their short names."""
         return {row.model: short(row.model) for row in self.rows}
 
     def of_model(self, model: str) -> Self:
         """The part of one model, without notes that begin with the names of others."""
-        names = (*ROWS, "shown")
-        lists: dict[str, Any] = {name: [row for row in getattr(self, name) if row.model == model] for name in names}
+        lists = {name: [row for row in getattr(self, name) if row.model == model] for name in LISTS}
         others = set(self.models.values()) - {short(model)}
         notes = [note for note in self.notes if not others.issuperset(note.partition(": ")[0].split(", "))]
-        return replace(self, **lists, notes=notes)
+        return type(self)(**lists, notes=notes, config=self.config)
 
     def summary(self) -> list[str]:
-        answers = [sentence for verdict in self.verdicts for sentence in verdict.sentences]
-        answers += [verdict.reading for verdict in self.verdicts if any(one.checks for one in verdict.answers.values())]
-        answers += filter(None, map(self._standing_out, self.models))
-        further = [*ablation_sentences(self.ablation), *label_sentences(self.labels)]
-        return [*answers, *further, *self._smallest_p(), *self.notes]
+        return [
+            *(sentence for verdict in self.verdicts for sentence in verdict.sentences),
+            *(verdict.reading for verdict in self.verdicts if verdict.sentences),
+            *filter(None, map(self._standing_out, self.models)),
+            *ablation_sentences(self.ablation),
+            *label_sentences(self.labels),
+            *self._smallest_p(),
+            *self.notes,
+        ]
 
     def _standing_out(self, model: str) -> str:
         parts = next(row.parts for row in self.rows if row.model == model)
@@ -133,42 +126,36 @@ class Probe(Result):
     def _smallest_p(self) -> list[str]:
         """A note if shuffles are so few that p looks like a close call."""
         shuffles = self.config.attention_shuffles
-        if not 0 < shuffles < MANY_SHUFFLES:
-            return []
-        return [f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."]
+        note = f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."
+        return [note] if 0 < shuffles < MANY_SHUFFLES else []
 
     def as_dict(self) -> dict[str, Any]:
-        return self._results(self._stored())
-
-    def _results(self, stored: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+        stored = self._stored()
         return stored | {"labels": label_answer(self.labels, stored["labels"]), "notes": self.notes}
 
-    def _stored(self) -> dict[str, list[dict[str, Any]]]:
+    def _stored(self) -> dict[str, list[dict[str, object]]]:
         """Every list as results.json has it; labels stand there below an answer."""
-        return {
-            name: adapter_of(list[kind]).dump_python(getattr(self, name), warnings=False)  # type: ignore[valid-type]
-            for name, kind in ROWS.items()
-        }
+        lists = adapter_of(type(self)).dump_python(self, include=set(ROWS), warnings=False)
+        return {name: lists[name] for name in ROWS}
 
-    def records(self) -> dict[str, list[dict[str, Any]]]:
+    def records(self) -> dict[str, list[dict[str, object]]]:
         """The numbers as flat tables: effects (one row per measure), then one for each of the lists, and checks."""
-        return self._tables(self._stored())
-
-    def _tables(self, stored: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-        effects = [
+        stored = self._stored()
+        tables: dict[str, list[dict[str, object]]] = {}
+        tables["effects"] = [
             row.about() | {"measure": measure} | effect.columns()
             for row in self.rows
             for measure, effect in row.effects.items()
             if effect is not None
         ]
-        others = ("heads", "cooccurrence", "topics", "states", "ablation", "labels")
-        tables = {"effects": effects} | {name: [columns(record) for record in stored[name]] for name in others}
-        for row in tables["cooccurrence"]:
-            row["commonest"] = "; ".join(map(" ".join, row["commonest"]))
+        for name in ("heads", "cooccurrence", "topics", "states", "ablation", "labels"):
+            tables[name] = [columns(record) for record in stored[name]]
+        for record, row in zip(tables["cooccurrence"], self.cooccurrence, strict=True):
+            record["commonest"] = "; ".join(map(" ".join, row.commonest))
         models = {head.model for head in self.heads}
-        topical = {model: topical_places([head for head in self.heads if head.model == model]) for model in models}
+        topical = {model: topical_heads([head for head in self.heads if head.model == model]) for model in models}
         for record, head in zip(tables["heads"], self.heads, strict=True):
-            record["topical"] = place(head) in topical[head.model]
+            record["topical"] = place(head) in map(place, topical[head.model])
         tables["checks"] = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         tables["documents"] = [row.columns() for row in self.documents]
         return {name: table for name, table in tables.items() if table}
@@ -178,18 +165,13 @@ class Probe(Result):
         return arrow_table(self.records()["effects"])
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: Any = ()) -> Self:
-        stored = {**data, "labels": data["labels"].get("rows", [])}
-        lists = {
-            name: adapter_of(list[kind]).validate_python(stored[name])  # type: ignore[valid-type]
-            for name, kind in ROWS.items()
-        }
-        documents = adapter_of(list[ShownDocument]).validate_python(shown)
-        return cls(**lists, notes=data["notes"], config=config, shown=documents)
+    def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: object = ()) -> Self:
+        stored = {**data, "labels": data["labels"].get("rows", []), "config": config, "shown": shown}
+        probe: Self = adapter_of(cls).validate_python(stored)
+        return probe
 
     def write(self, folder: Folder) -> None:
-        stored = self._stored()
-        tables = self._tables(stored)
+        tables = self.records()
         for name, records in tables.items():
             write_csv(folder.file(f"{name}.csv"), records)
         if self.documents:
@@ -199,14 +181,14 @@ class Probe(Result):
             pyarrow.parquet.write_table(arrow_table(tables["documents"]), stream)
             write(folder.file(PARQUET), stream.getvalue())
         write_json(folder.file(SHOWN), [document.as_dict() for document in self.shown])
-        folder.finish(self._results(stored))
+        folder.finish(self.as_dict())
 
     def _about(self) -> str:
         return f"{', '.join(dict.fromkeys(short(row.model) for row in self.rows))}, {len(self.rows)} rows"
 
 
 def read_probe(path: str | os.PathLike[str]) -> Probe:
-    def parse(data: Any) -> Probe:
+    def parse(data: Mapping[str, Any]) -> Probe:
         config = ProbeConfig.of(load_settings(Path(path) / folders.CONFIG))
         return Probe.from_dict(data, config, folders.read_json(Path(path) / SHOWN))
 
@@ -218,15 +200,9 @@ def read_probe(path: str | os.PathLike[str]) -> Probe:
 
 def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
     """Heads at the first threshold, those that stand out first; and whether each stands out at every threshold."""
-    first = [
-        one for one in heads if (one.threshold, one.topics_per_word) == (heads[0].threshold, heads[0].topics_per_word)
-    ]
-    topical = topical_places(heads)
+    first = [one for one in heads if one.setting == heads[0].setting]
+    topical = {place(head) for head in topical_heads(heads)}
     return [(head, place(head) in topical) for head in sorted(first, key=by_p)]
-
-
-def topical_places(heads: Sequence[HeadRow]) -> set[tuple[str, int, int]]:
-    return {place(head) for part in {head.part for head in heads} for head in topical_heads(heads, part)}
 
 
 def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
@@ -277,7 +253,7 @@ def rises_text(row: AblationRow) -> str:
     return f"{topical} and {row.random_rise:.2g} {interval_text(row.random_interval)}"
 
 
-def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, Any]]) -> dict[str, Any]:
+def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, object]]) -> dict[str, object]:
     """The answer for the first model, with the layer that most folds choose; and all `rows` as they are stored."""
     mine = [row for row in rows if (row.model, row.variant) == (rows[0].model, "trained")]
     if not mine:
@@ -296,27 +272,20 @@ def label_answer(rows: Sequence[LabelRow], stored: list[dict[str, Any]]) -> dict
     }
 
 
-def label_sentences(rows: Sequence[LabelRow]) -> list[str]:
-    """One for each model: the accuracy with the layer chosen inside the folds, beside what it is compared with."""
-    sentences = []
-    for model in dict.fromkeys(row.model for row in rows):
+def label_sentences(rows: Sequence[LabelRow]) -> Iterator[str]:
+    for model in dict.fromkeys(row.model for row in rows if row.variant == "trained"):
         mine = [row for row in rows if (row.model, row.variant) == (model, "trained")]
-        fresh = [row for row in rows if (row.model, row.variant) == (model, "random")]
-        if not mine:
-            continue
+        fresh = next((row for row in rows if (row.model, row.variant) == (model, "random")), None)
         first, most = mine[0], max(mine, key=lambda row: row.chosen_folds)
-        untrained = (
-            f"; fresh weights {accuracy_text(fresh[0].chosen_accuracy, fresh[0].chosen_interval)}" if fresh else ""
-        )
-        sentences.append(
+        untrained = f"; fresh weights {accuracy_text(fresh.chosen_accuracy, fresh.chosen_interval)}" if fresh else ""
+        yield (
             f"{short(model)}, labels from hidden states: accuracy "
             f"{accuracy_text(first.chosen_accuracy, first.chosen_interval)}, macro F1 {first.chosen_macro_f1:.2f}; "
             f"bag of words {accuracy_text(first.bag_of_words, first.bag_of_words_interval)}; "
             f"most common label {first.majority:.2f}{untrained} ({first.classes} labels, {first.documents} documents; "
             f"the layer is chosen on the training folds, {most.part} {most.layer} in {most.chosen_folds} of "
-            f"{FOLDS}). {what_it_shows(first, fresh[0] if fresh else None)}"
+            f"{FOLDS}). {what_it_shows(first, fresh)}"
         )
-    return sentences
 
 
 def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:

@@ -5,9 +5,10 @@ probe_model(load_model("bert-base-uncased"), texts, topics)     # topics from fi
 A measure on word vectors is one entry of MEASURES: it then is in the results, the tables and the page.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ from topicscope.language.attention import (
     tally_attention,
 )
 from topicscope.language.configs import Measurement, ModelPass
-from topicscope.language.documents import chosen_documents, document_losses, document_rows, most_words, shown_documents
+from topicscope.language.documents import chosen_documents, document_losses, document_rows, shown_documents
 from topicscope.language.forward import word_vectors
 from topicscope.language.losses import predictor_of
 from topicscope.language.models import LoadedModel, load_model
@@ -53,10 +54,10 @@ from topicscope.measure import (
     Effect,
     PairSums,
     Timeline,
+    draws,
     effect,
     embedding_effect,
     frequency_bins,
-    interval,
     matched_effect,
     pair_sums,
     shuffled_means,
@@ -72,28 +73,28 @@ def pair_relations(
     assignments: Sequence[Assignment],
     loaded: LoadedModel,
     measurement: Measurement,
-    counted: Callable[[], tuple[Pairs, np.ndarray]],
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    engine: Engine,
 ) -> dict[int, PairRelation]:
     """By the number of an assignment: the top co-occurring pairs, as many as one of its topics has pairs of words.
 
-    Fitted topics and labels know them. For given topics `counted` counts them in the texts: pairs, and the tokens of
-    their words.
+    Fitted topics and labels know them. For given topics they are counted in the texts.
     """
     relations: dict[int, PairRelation] = {}
-    if not measurement.cooccurrence:
-        return relations
     known = None if isinstance(topics, Assignment) else (topics.cooccurring, topics.token)
-    for number, assignment in enumerate(assignments):
+    for number, assignment in enumerate(assignments if measurement.cooccurrence else ()):
         if assignment.topics_per_word != "one":
             continue
+        words = max(2, round(float(assignment.membership.sizes.mean())))
         if isinstance(topics, Topics):
             words = int((assignment.threshold or 0.0) * topics.vocabulary_size)
-        else:
-            words = max(2, round(float(assignment.membership.sizes.mean())))
-        pairs, token = known = known or counted()
-        pairs = pairs[: words * (words - 1) // 2]
-        if len(pairs):
-            relations[number] = PairRelation(token, pairs, len(loaded.tokenizer), loaded.device)
+        if known is None:
+            documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
+            known = top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
+        pairs, token = known
+        if count := min(len(pairs), words * (words - 1) // 2):
+            relations[number] = PairRelation(token, pairs[:count], len(loaded.tokenizer), loaded.device)
     return relations
 
 
@@ -106,65 +107,14 @@ def listed_attention(
     number = float(tally.pairs.sum())
     resampled = tally.boot_sums.numpy()[:, 0, chosen].mean(1) / tally.boot_pairs.numpy()[:, 0]
     mean = float(tally.sums.numpy()[:, chosen].mean(1).sum()) / number if number else None
-    if effect is None or effect.same_resamples is None:
-        return PairContrast(None, mean, interval(resampled), None, listed)
-    # the same documents are drawn for both
-    return PairContrast(effect.same, mean, interval(resampled), interval(effect.same_resamples - resampled), listed)
-
-
-def counted_pairs(vocabulary: Vocabulary, texts: Sequence[str], engine: Engine) -> tuple[Pairs, np.ndarray]:
-    """The pairs of words that stand together most often in these texts, and the tokens of all words."""
-    documents = [words for words in word_documents(texts, vocabulary, engine) if len(words)]
-    return top_pairs(documents, len(vocabulary.words), MOST_PAIRS, engine)[0], vocabulary.token
+    return PairContrast.of(effect, mean, resampled, listed)  # the same documents are drawn for both
 
 
 def of_one_topic(relation: PairRelation, assignment: Assignment) -> int:
-    """How many of the pairs have both words in one topic."""
     topic = np.full(relation.vocabulary_size, -1)
     topic[assignment.token[assignment.membership.word]] = assignment.membership.topic
     left, right = topic[relation.token[relation.pairs]].T
     return int(((left == right) & (left >= 0)).sum())
-
-
-def cooccurrence_row(
-    relation: PairRelation,
-    assignment: Assignment,
-    tally: PartTally,
-    row: ProbeRow,
-    topical: Sequence[int],
-    vectors: Float[np.ndarray, "W d"],
-    vocabulary: Vocabulary,
-    measurement: Measurement,
-) -> CooccurrenceRow:
-    """Table 2: pairs that stand together most often, against pairs of one topic.
-
-    `vectors`: of length 1, of the words that are in some pair, in the order of their numbers.
-    """
-    left, right = np.unique(relation.pairs, return_inverse=True)[1].reshape(relation.pairs.shape).T
-    cosines = np.einsum("pd,pd->p", vectors[left], vectors[right])
-    times = generator(measurement.seed, Stream.BOOTSTRAP_PAIRS).multinomial(
-        len(cosines), np.full(len(cosines), 1 / len(cosines)), measurement.bootstrap
-    )
-    resampled, of_topics = times @ cosines / len(cosines), row.cosine
-    same = None if of_topics is None else of_topics.same_resamples
-    return CooccurrenceRow(
-        **row.about(),
-        pairs=len(relation.pairs),
-        of_one_topic=of_one_topic(relation, assignment),
-        commonest=[
-            [vocabulary.words[word] for word in vocabulary.index[relation.token[pair]]]
-            for pair in relation.pairs[:LISTED]
-        ],
-        cosine=PairContrast(
-            of_topics.same if of_topics else None,
-            float(cosines.mean()),
-            interval(resampled),
-            None if same is None else interval(same - resampled),
-            len(cosines),
-        ),
-        attention=listed_attention(tally, row.attention, len(cosines)),
-        topical=listed_attention(tally, row.topical, len(cosines), topical) if topical else None,
-    )
 
 
 Vectors = Float[np.ndarray, "W d"]
@@ -212,28 +162,23 @@ def probe_model(
     topics = load_topics(topics, vocabulary, texts, engine) if isinstance(topics, str | Path) else topics
     assignments = assignments_of(topics, vocabulary, measurement.thresholds, measurement.topics_per_word)
     with repeatable(), watched(progress) as shown:
-        cut = partial(
-            windows, loaded, vocabulary, texts, measurement.windows
-        )  # anew for each variant, never all at once
+        cut = partial(windows, loaded, vocabulary, texts, measurement.windows)  # anew each time, never all at once
         if not any(len(piece.places) for piece in cut()):
             raise InputError("the texts hold no whole words of this model's vocabulary")
-        pairs = pair_relations(
-            topics, assignments, loaded, measurement, partial(counted_pairs, vocabulary, texts, engine)
-        )
+        pairs = pair_relations(topics, assignments, loaded, measurement, vocabulary, texts, engine)
         states, of = None, originals(texts)
         if measurement.states:
             states = StateProbe(assignments, pairs, topics, measurement, of, labels=labels)
-        sums = DocumentSums(most_words(assignments))
+        # the assignment with most words: the others show few pairs in a single document
+        sums = DocumentSums(max(range(len(assignments)), key=lambda number: len(assignments[number].words)))
         trained = Variant(loaded, vocabulary, assignments, pairs, measurement, states=states, documents=sums)
-        probe = trained.probed(cut, len(texts), engine, shown)
-        topical = [place(head) for head in topical_heads(probe.heads, next(iter(probe.rows[0].parts)))]
+        probes = [trained.probed(cut, len(texts), engine, shown)]
+        topical = [place(head) for head in topical_heads(probes[0].heads, next(iter(probes[0].rows[0].parts)))]
         if measurement.random:
             # of fresh weights the same heads are looked at
             fresh = Variant(loaded.random(measurement.seed), vocabulary, assignments, {}, measurement, topical, states)
-            untrained = fresh.probed(cut, len(texts), engine, shown)
-            probe.rows.extend(untrained.rows)
-            probe.states.extend(untrained.states)
-            probe.labels.extend(untrained.labels)
+            probes.append(fresh.probed(cut, len(texts), engine, shown))
+        probe = Probe.joined(probes, [], measurement)
         predictor = predictor_of(loaded)  # once: it may be the model loaded again
         if measurement.ablation:
             probe.ablation.extend(
@@ -258,7 +203,6 @@ def probe_model(
         )
         chosen = chosen_documents(probe.documents, measurement.show_documents, measurement.seed)
         probe.shown.extend(shown_documents(loaded, vocabulary, texts, chosen, assignment, probe.heads, shown))
-        paired = sum(row.same_pairs > 0 for row in probe.documents)
         probe.verdicts.append(
             verdict_of(
                 probe.rows,
@@ -266,27 +210,23 @@ def probe_model(
                 probe.cooccurrence,
                 measurement,
                 probe.states,
-                paired,
+                sum(row.same_pairs > 0 for row in probe.documents),
                 labels=isinstance(topics, LabelWords),
             )
         )
-    notes = dict.fromkeys(
-        [
-            *filter(None, [large_text_note(probe.documents, of)]),  # first: it may turn an answer
-            *loaded.notes,
-            *(a.remark for a in assignments if a.remark),
-            *(states.notes if states else ()),
-            *filter(None, [unknown]),
-            *([NO_LABELS] if labels and states is None else ()),
-        ]
-    )
-    return Probe.joined([probe], list(notes), measurement)
+    notes = [
+        large_text_note(probe.documents, of),  # first: it may turn an answer
+        *loaded.notes,
+        *(a.remark for a in assignments),
+        *(states.notes if states else ()),
+        unknown,
+        NO_LABELS if labels and states is None else "",
+    ]
+    return replace(probe, notes=list(dict.fromkeys(filter(None, notes))))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A model, trained or random, with what is measured on it."""
-
     loaded: LoadedModel
     vocabulary: Vocabulary
     assignments: Sequence[Assignment]
@@ -323,8 +263,7 @@ class Variant:
                 tallies = {name: of[number] for name, of in parts.items()}
                 probe.heads.extend(head_rows(tallies, loaded.name, a.threshold, a.topics_per_word))
             topical = [place(head) for head in topical_heads(probe.heads, main)]
-        first = np.cumsum([0, *parts[main][0].heads])
-        chosen = [int(first[layer]) + head for _, layer, head in topical]
+        chosen = [sum(parts[main][0].heads[:layer]) + head for _, layer, head in topical]
         for number, assignment in enumerate(self.assignments):
             progress(f"statistics of {loaded.name} ({loaded.variant})", number, len(self.assignments))
             self.add_rows(probe, number, assignment, parts, chosen)
@@ -335,7 +274,6 @@ class Variant:
         effects, cosines = self.embedding_effects(assignment)
         matched, main = self.measurement.matched, next(iter(parts))
         attention = {name: attention_effect(tallies[number], matched=matched) for name, tallies in parts.items()}
-        of_heads = attention_effect(parts[main][number], topical, matched=matched) if topical else None
         row = ProbeRow(
             model=self.loaded.name,
             variant=self.loaded.variant,
@@ -348,18 +286,34 @@ class Variant:
             embeddings=effects,
             attention=attention[main],
             parts=attention,
-            topical=of_heads,
+            topical=attention_effect(parts[main][number], topical, matched=matched) if topical else None,
         )
         probe.rows.append(row)
         if self.loaded.variant == "trained":
             probe.topics.extend(topic_rows(cosines, assignment, row))
         if number in self.pairs:
             tally = parts[main][len(self.assignments) + list(self.pairs).index(number)]
-            relation = self.pairs[number]
-            vectors = unit(self.vectors(self.loaded, relation.token[np.unique(relation.pairs)]))
-            probe.cooccurrence.append(
-                cooccurrence_row(relation, assignment, tally, row, topical, vectors, self.vocabulary, self.measurement)
-            )
+            probe.cooccurrence.append(self.cooccurrence_row(self.pairs[number], assignment, tally, row, topical))
+
+    def cooccurrence_row(
+        self, relation: PairRelation, assignment: Assignment, tally: PartTally, row: ProbeRow, topical: Sequence[int]
+    ) -> CooccurrenceRow:
+        words, place = np.unique(relation.pairs, return_inverse=True)
+        left, right = unit(self.vectors(self.loaded, relation.token[words]))[place.reshape(relation.pairs.shape).T]
+        cosines = np.einsum("pd,pd->p", left, right)
+        count = len(cosines)
+        rng = generator(self.measurement.seed, Stream.BOOTSTRAP_PAIRS)
+        resampled = draws(rng, count, self.measurement.bootstrap) @ cosines / count
+        named = self.vocabulary.index[relation.token[relation.pairs[:LISTED]]]
+        return CooccurrenceRow(
+            **row.about(),
+            pairs=count,
+            of_one_topic=of_one_topic(relation, assignment),
+            commonest=[[self.vocabulary.words[word] for word in pair] for pair in named],
+            cosine=PairContrast.of(row.cosine, float(cosines.mean()), resampled, count),
+            attention=listed_attention(tally, row.attention, count),
+            topical=listed_attention(tally, row.topical, count, topical) if topical else None,
+        )
 
     def vectors(self, loaded: LoadedModel, token: np.ndarray) -> Vectors:
         return word_vectors(loaded.model, token, layer=self.measurement.embedding == "layer")
@@ -389,31 +343,26 @@ class Variant:
         return effects, sums["cosine"][0]
 
 
-def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> list[TopicRow]:
-    """Mean cosine inside each topic, and its nearest and farthest other topic."""
+def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> Iterator[TopicRow]:
     inside, between = sums.topic_means(), sums.topic_between()
     np.fill_diagonal(between, np.nan)
-    rows = []
     for k in np.flatnonzero(np.isfinite(inside)):
-        others = between[k]
-        known = np.flatnonzero(np.isfinite(others))
-        near, far = (known[others[known].argmax()], known[others[known].argmin()]) if len(known) else (None, None)
-        rows.append(
-            TopicRow(
-                model=row.model,
-                threshold=row.threshold,
-                topics_per_word=row.topics_per_word,
-                topic=int(k),
-                name=assignment.names[k],
-                words=int(assignment.membership.sizes[k]),
-                cosine=float(inside[k]),
-                nearest=None if near is None else assignment.names[near],
-                nearest_cosine=None if near is None else float(others[near]),
-                farthest=None if far is None else assignment.names[far],
-                farthest_cosine=None if far is None else float(others[far]),
-            )
+        others = [(float(between[k, j]), assignment.names[j]) for j in np.flatnonzero(np.isfinite(between[k]))]
+        nearest_cosine, nearest = max(others, key=itemgetter(0), default=(None, None))
+        farthest_cosine, farthest = min(others, key=itemgetter(0), default=(None, None))
+        yield TopicRow(
+            model=row.model,
+            threshold=row.threshold,
+            topics_per_word=row.topics_per_word,
+            topic=int(k),
+            name=assignment.names[k],
+            words=int(assignment.membership.sizes[k]),
+            cosine=float(inside[k]),
+            nearest=nearest,
+            nearest_cosine=nearest_cosine,
+            farthest=farthest,
+            farthest_cosine=farthest_cosine,
         )
-    return rows
 
 
 def timeline_of(
@@ -439,7 +388,7 @@ def timeline_of(
                 raise InputError(
                     f"{name} has a different tokenizer from the first snapshot; a timeline is of one model"
                 )
-            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine).items():
+            for measure, found in effects_of(loaded, texts, assignment, vocabulary, measured, engine):
                 effects.setdefault(measure, {})[step] = found
     return Timeline.of(effects, notes)
 
@@ -451,25 +400,28 @@ def effects_of(
     vocabulary: Vocabulary,
     measured: ModelPass,
     engine: Engine = serial,
-) -> dict[str, Effect | None]:
+) -> Iterator[tuple[str, Effect | None]]:
     resamples, seed = measured.bootstrap, measured.seed
     raw = word_vectors(loaded.model, assignment.token, layer=measured.embedding == "layer")
     bins = frequency_bins(assignment.frequency) if measured.matched else None
-    effects: dict[str, Effect | None] = {}
     for name in ("cosine", "dot"):
         sums = pair_sums(MEASURES[name](raw), assignment.membership, bins)
-        effects[name] = embedding_effect([sums], resamples=resamples, seed=seed)
+        yield name, embedding_effect([sums], resamples=resamples, seed=seed)
         if measured.matched and name == "cosine":
-            effects["cosine_matched"] = matched_effect(sums, resamples=resamples, seed=seed)
-    relation = TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)
-    pieces = windows(loaded, vocabulary, texts, measured.windows)
-    parts = tally_attention(loaded, pieces, [relation], bootstrap=resamples, seed=seed, engine=engine)
+            yield "cosine_matched", matched_effect(sums, resamples=resamples, seed=seed)
+    parts = tally_attention(
+        loaded,
+        windows(loaded, vocabulary, texts, measured.windows),
+        [TopicRelation(assignment, len(loaded.tokenizer), 0, seed, loaded.device)],
+        bootstrap=resamples,
+        seed=seed,
+        engine=engine,
+    )
     for name, (tally,) in parts.items():
         prefix = "attention" if name in ("encoder", next(iter(parts))) else f"attention ({name})"
-        effects[prefix] = attention_effect(tally)
+        yield prefix, attention_effect(tally)
         if measured.matched and prefix == "attention":
-            effects["attention_matched"] = effect(*matched_attention(tally))
+            yield "attention_matched", effect(*matched_attention(tally))
         for layer, count in enumerate(tally.heads):
             start = sum(tally.heads[:layer])
-            effects[f"{prefix}.{layer}"] = attention_effect(tally, range(start, start + count))
-    return effects
+            yield f"{prefix}.{layer}", attention_effect(tally, range(start, start + count))

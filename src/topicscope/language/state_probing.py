@@ -8,7 +8,7 @@ tally_attention(loaded, windows, relations, states=tally); measure.rows(loaded, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -32,9 +32,10 @@ from topicscope.language.probe_rows import (
     DocumentRow,
     LabelRow,
     MixtureScore,
+    PairContrast,
     StateRow,
 )
-from topicscope.language.states import DocumentStates, StatePlan, StateTally, read_first
+from topicscope.language.states import StatePlan, StateTally, read_first
 from topicscope.language.topics import Topics
 from topicscope.language.vocabulary import Window
 from topicscope.measure import (
@@ -42,16 +43,15 @@ from topicscope.measure import (
     FOLDS,
     ClassScores,
     Effect,
-    Interval,
     Membership,
     Scores,
     chosen_inside,
     classified,
     direct_scores,
+    draws,
     embedding_effect,
     folded_in,
     frequency_bins,
-    interval,
     pair_sums,
     ridge_scores,
     shuffled_means,
@@ -72,20 +72,14 @@ def originals(texts: Sequence[str]) -> Originals:
 
 
 def drawn_halves(of: Originals, seed: int) -> Int[np.ndarray, " D"]:
-    """A half for every document: as many different texts in one as in the other, up to one.
-
-    Halves are drawn: a corpus may be in an order, such as two sources in turn.
-    """
+    """A half for every text, drawn: a corpus may be in an order, such as two sources in turn."""
     texts, which = np.unique(of, return_inverse=True)
     return (generator(seed, Stream.STATE_HALVES).permutation(len(texts)) % HALVES)[which]
 
 
 def once(documents: Sequence[int], of: Originals) -> list[int]:
     """The documents that remain if each text counts once: its first copy."""
-    first: dict[int, int] = {}
-    for number in documents:
-        first.setdefault(int(of[number]), number)
-    return sorted(first.values())
+    return sorted({int(of[number]): number for number in reversed(documents)}.values())
 
 
 def copies_note(of: Originals) -> str:
@@ -99,18 +93,15 @@ def copies_note(of: Originals) -> str:
 
 
 def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
-    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has.
-
-    Attention is a mean over pairs of positions, of one topic and of different topics; states are means over positions.
-    """
+    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has."""
     counts = {
         "pairs of positions of one topic": [row.same_pairs for row in rows],
         "pairs of positions of different topics": [row.different_pairs for row in rows],
         "positions of topic words": [row.topic_words for row in rows],
     }
     texts = np.array([of[row.document] for row in rows], dtype=np.int64)
-    weights = {what: np.bincount(texts, weights=count) for what, count in counts.items() if sum(count)}
-    shares = [(float(by_text.max() / by_text.sum()), int(by_text.argmax()), what) for what, by_text in weights.items()]
+    by_text = {what: np.bincount(texts, weights=count) / sum(count) for what, count in counts.items() if sum(count)}
+    shares = [(float(share.max()), int(share.argmax()), what) for what, share in by_text.items()]
     share, text, what = max(shares, key=lambda one: one[0], default=(0.0, 0, ""))
     if share <= LARGE_SHARE:
         return ""
@@ -124,7 +115,6 @@ def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
 
 
 SHUFFLES = 5  # of mixtures among documents
-SPOT_NAMES = tuple(f"{spot}/{SPOTS}" for spot in range(1, SPOTS + 1))
 
 Tokens = Int[np.ndarray, " n"]
 Mixture = Float[np.ndarray, " K"]
@@ -182,66 +172,21 @@ def targets_of(
     found = {n: shares for n in sorted(documents) if (shares := mixture(n, documents[n])) is not None}
     if len(found) < FEWEST:
         return None
-    shares, tokens = np.stack(list(found.values())), [documents[number] for number in found]
+    shares = np.stack(list(found.values()))
     if not isinstance(topics, LabelWords):
         # every second of the words that have topics, the first among them, so that no half is empty
         halves = [mixture(n, documents[n][np.isin(documents[n], topics.token)][::2]) for n in found]
         even = np.full(shares.shape[1], 1 / shares.shape[1])
         half = direct_scores(np.stack([even if one is None else one for one in halves]), shares, seed=seed)
-    (bag,) = ridge_scores(bags_of_words(tokens), shares, seed=seed)
+    (bag,) = ridge_scores(bags_of_words([documents[number] for number in found]), shares, seed=seed)
     orders = [generator(seed, Stream.SHUFFLED_MIXTURES, i).permutation(len(found)) for i in range(SHUFFLES)]
     return Targets(list(found), shares, bag, half, orders)
 
 
 def bags_of_words(documents: Sequence[Tokens]) -> Float[np.ndarray, "D V"]:
     words, place = np.unique(np.concatenate(documents), return_inverse=True)
-    row = np.repeat(np.arange(len(documents)), [len(tokens) for tokens in documents])
-    counts = np.bincount(row * len(words) + place, minlength=len(documents) * len(words))
-    return np.log1p(counts.reshape(len(documents), len(words)))
-
-
-def mixture_scores(
-    targets: Targets,
-    documents: Mapping[int, DocumentStates],
-    part: str,
-    layer: int,
-    *,
-    resamples: int,
-    seed: int,
-    positions: bool,
-) -> MixtureScore:
-    mine = [documents[number] for number in targets.documents]
-    means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
-    score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
-    by_position: dict[str, float | None] = {}
-    if positions:
-        none = np.zeros((SPOTS, means.shape[1]))  # a decoder may not read the only word of a document
-        states = np.stack([one.spots[part][:, layer] if part in one.spots else none for one in mine])
-        by_position = {
-            name: ridge_scores(states[:, spot], targets.shares, seed=seed)[0].r2 for spot, name in enumerate(SPOT_NAMES)
-        }
-    chance = [one.r2 for one in shuffled if one.r2 is not None]
-
-    def with_interval(scores: Scores | None) -> tuple[float | None, Interval | None]:
-        return (None, None) if scores is None else (scores.r2, scores.interval(resamples, seed))
-
-    (r2, interval), (bag, bag_interval), (half, half_interval) = map(
-        with_interval, (score, targets.bag_of_words, targets.half_document)
-    )
-    return MixtureScore(
-        mixture_r2=r2,
-        mixture_interval=interval,
-        bag_of_words_r2=bag,
-        bag_of_words_interval=bag_interval,
-        half_document_r2=half,
-        half_document_interval=half_interval,
-        shuffled_r2=float(np.mean(chance)) if chance else None,
-        documents=len(targets.documents),
-        by_position=by_position,
-    )
-
-
-FEWEST_LABELS = 2
+    ends = np.cumsum([len(tokens) for tokens in documents])[:-1]
+    return np.log1p(np.stack([np.bincount(some, minlength=len(words)) for some in np.split(place, ends)]))
 
 
 @dataclass(frozen=True)
@@ -253,80 +198,28 @@ class LabelTargets:
     folds: Int[np.ndarray, " D"]
     bag_of_words: ClassScores
 
-    @property
-    def majority(self) -> float:
-        return float(np.bincount(self.truth).max() / len(self.truth))
-
 
 def label_targets(
-    labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int
-) -> tuple[LabelTargets | None, str]:
-    """The targets, and a note on what was left out: a label of fewer documents than folds cannot be in all folds."""
+    labels: Sequence[str | None], documents: Mapping[int, Tokens], seed: int, notes: list[str]
+) -> LabelTargets | None:
+    """A label of fewer documents than folds cannot be in all folds: it is left out, and `notes` say so."""
     known = {n: label for n in sorted(documents) if (label := labels[n]) is not None}
     counts = Counter(known.values())
-    names = sorted(label for label, count in counts.items() if count >= FOLDS)
-    rare = len(counts) - len(names)
-    if len(names) < FEWEST_LABELS:
-        return None, (
+    number = {label: k for k, label in enumerate(sorted(label for label in counts if counts[label] >= FOLDS))}
+    rare = len(counts) - len(number)
+    if len(number) < 2:
+        notes.append(
             f"labels from hidden states: fewer than two labels have {FOLDS} of the {len(known)} documents that are "
             "probed and have a label, so none is guessed; give more documents"
         )
-    number = {label: k for k, label in enumerate(names)}
+        return None
+    if rare:
+        left_out = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
+        notes.append(f"labels from hidden states: {left_out}")
     mine = [n for n, label in known.items() if label in number]
     truth = np.array([number[known[n]] for n in mine])
     folds = stratified_folds(truth, seed)
-    bag = classified(bags_of_words([documents[n] for n in mine]), truth, folds).scores
-    note = (
-        f"labels from hidden states: {rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
-        if rare
-        else ""
-    )
-    return LabelTargets(mine, truth, folds, bag), note
-
-
-def label_rows(
-    targets: LabelTargets, loaded: LoadedModel, tally: StateTally, measurement: Measurement, progress: Progress
-) -> list[LabelRow]:
-    layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
-    phase, guesses = f"labels from states of {loaded.name} ({loaded.variant})", []
-    for done, (part, layer) in enumerate(layers):
-        progress(phase, done, len(layers))
-        mine = [tally.documents[n] for n in targets.documents]
-        means = np.stack([one.sums[part][layer] / max(1, one.numbers[part]) for one in mine])
-        guesses.append(classified(means, targets.truth, targets.folds))
-    if not guesses:
-        return []
-    draws = (measurement.bootstrap, measurement.seed)
-    chosen, taken = chosen_inside(guesses, targets.folds)
-    rows = []
-    for place, ((part, layer), guess) in enumerate(zip(layers, guesses, strict=True)):
-        accuracy, macro_f1 = guess.scores.intervals(*draws)
-        rows.append(
-            LabelRow(
-                model=loaded.name,
-                variant=loaded.variant,
-                part=part,
-                layer=layer,
-                documents=len(targets.truth),
-                classes=int(targets.truth.max()) + 1,
-                accuracy=guess.scores.accuracy,
-                interval=accuracy,
-                macro_f1=guess.scores.macro_f1,
-                macro_f1_interval=macro_f1,
-                majority=targets.majority,
-                bag_of_words=targets.bag_of_words.accuracy,
-                bag_of_words_interval=targets.bag_of_words.intervals(*draws)[0],
-                bag_of_words_macro_f1=targets.bag_of_words.macro_f1,
-                chosen_accuracy=chosen.accuracy,
-                chosen_interval=chosen.intervals(*draws)[0],
-                chosen_macro_f1=chosen.macro_f1,
-                chosen_folds=int((taken == place).sum()),
-            )
-        )
-    return rows
-
-
-States = tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]]  # of words, in both halves of the documents
+    return LabelTargets(mine, truth, folds, classified(bags_of_words([documents[n] for n in mine]), truth, folds))
 
 
 @dataclass
@@ -347,14 +240,12 @@ class StateProbe:
         """An empty tally: which words and how many documents fit into memory, and the mean state of every layer."""
         means, directions = read_first(loaded, pieces)
         numbers = sum(mean.size for mean in means.values())  # layers x dimensions
-        if not means:
-            self.notes.append("hidden states: this model returns none for each position, so they are not measured")
         words = min(MOST_WORDS, WORD_BYTES // max(1, 8 * HALVES * len(TREATMENTS) * numbers))
         most = max(FEWEST, min(MOST_DOCUMENTS, DOCUMENT_BYTES // max(1, (8 + 4 * SPOTS) * numbers)))
-        if len(self.originals) > most:
-            self.notes.append(f"hidden states: topics of documents are predicted for the first {most:,} documents")
-        if note := copies_note(self.originals):
-            self.notes.append(note)
+        few = f"hidden states: topics of documents are predicted for the first {most:,} documents"
+        none = "hidden states: this model returns none for each position, so they are not measured"
+        notes = [none if not means else "", few if len(self.originals) > most else "", copies_note(self.originals)]
+        self.notes += filter(None, notes)
         token, halves = self.frequent_words(max(2, words)), drawn_halves(self.originals, self.measurement.seed)
         return StateTally(StatePlan(token, len(loaded.tokenizer), most, halves, means, directions))
 
@@ -363,48 +254,51 @@ class StateProbe:
         token, first = np.unique(np.concatenate([a.token for a in self.assignments]), return_index=True)
         frequency = np.concatenate([a.frequency for a in self.assignments])[first]
         if len(token) > most:
-            self.notes.append(
-                f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
-            )
+            note = f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
+            self.notes.append(note)
             token = token[np.sort(np.argsort(-frequency, kind="stable")[:most])]
         paired = [relation.token[relation.pairs].ravel() for relation in self.pairs.values()]
-        others = np.setdiff1d(np.concatenate([np.empty(0, dtype=token.dtype), *paired]), token)
+        others = np.setdiff1d(np.concatenate([token, *paired]), token)
         return np.concatenate([token, others[: most - len(token)]])
 
-    def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[StateRow]:
-        layers = [(part, layer) for part, sums in tally.sums.items() for layer in range(len(sums))]
-        phase = f"hidden states of {loaded.name} ({loaded.variant})"
-        scores = self.mixtures(loaded, tally, layers, progress, phase)
-        found = []
-        for done, (part, layer) in enumerate(layers):
-            progress(phase, len(layers) + done, 2 * len(layers))
+    def rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[StateRow]:
+        layers, phase = tally.layers, f"hidden states of {loaded.name} ({loaded.variant})"
+
+        def shown(done: int) -> None:
+            progress(phase, done, 2 * len(layers))
+
+        scores = dict(self.mixtures(loaded, tally, shown))
+        for done, (part, layer) in enumerate(layers, start=len(layers)):
+            shown(done)
             for number, assignment in enumerate(self.assignments):
-                rows = rows_of(tally, part, assignment.token)
+                rows = tally.rows_of(part, assignment.token)
                 kept = np.flatnonzero(rows >= 0)
                 members = assignment.membership.among(kept)
                 bins = frequency_bins(assignment.frequency)[kept] if self.measurement.matched and len(kept) else None
                 effects: dict[str, Effect | None] = dict.fromkeys(TREATMENTS)
                 for name in TREATMENTS if len(kept) else ():
-                    states = mean_states(tally, part, layer, name, rows[kept])
+                    states = tally.word_means(part, layer, name, rows[kept])
                     # equal frequencies cost as much as all the rest, and are compared for the states as they are
                     effects[name] = self.effect(states, members, bins if name == "raw" else None)
-                found.append(
-                    StateRow(
-                        model=loaded.name,
-                        variant=loaded.variant,
-                        threshold=assignment.threshold,
-                        topics_per_word=assignment.topics_per_word,
-                        part=part,
-                        layer=layer,
-                        words=len(kept),
-                        effects=effects,
-                        cooccurring=self.cooccurring(tally, part, layer, number, effects),
-                        mixture=scores.get((part, layer)),
-                    )
+                yield StateRow(
+                    model=loaded.name,
+                    variant=loaded.variant,
+                    threshold=assignment.threshold,
+                    topics_per_word=assignment.topics_per_word,
+                    part=part,
+                    layer=layer,
+                    words=len(kept),
+                    effects=effects,
+                    cooccurring=dict(self.cooccurring(tally, part, layer, self.pairs.get(number), effects)),
+                    mixture=scores.get((part, layer)),
                 )
-        return found
 
-    def effect(self, states: States, members: Membership, bins: Int[np.ndarray, " W"] | None) -> Effect | None:
+    def effect(
+        self,
+        states: tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]],
+        members: Membership,
+        bins: Int[np.ndarray, " W"] | None,
+    ) -> Effect | None:
         """The effect with a bootstrap over topics and shuffled topics; with `bins` also at equal word frequencies."""
         settings, (here, there) = self.measurement, states
         if not (np.isfinite(here).all() and np.isfinite(there).all()):
@@ -418,85 +312,112 @@ class StateProbe:
         )
 
     def cooccurring(
-        self, tally: StateTally, part: str, layer: int, number: int, effects: Mapping[str, Effect | None]
-    ) -> dict[str, CooccurringMean]:
+        self,
+        tally: StateTally,
+        part: str,
+        layer: int,
+        relation: PairRelation | None,
+        effects: Mapping[str, Effect | None],
+    ) -> Iterator[tuple[str, CooccurringMean]]:
         """Means over the pairs of words that stand together most often, with a bootstrap over pairs."""
-        if number not in self.pairs:
-            return {}
-        relation = self.pairs[number]
-        rows = rows_of(tally, part, relation.token[relation.pairs])
+        rows = np.empty((0, 2), int) if relation is None else tally.rows_of(part, relation.token[relation.pairs])
         rows = rows[(rows >= 0).all(1)]
         if not len(rows):
-            return {}
-        times = generator(self.measurement.seed, Stream.BOOTSTRAP_STATE_PAIRS).multinomial(
-            len(rows), np.full(len(rows), 1 / len(rows)), self.measurement.bootstrap
-        )
-        means = {}
+            return
+        rng = generator(self.measurement.seed, Stream.BOOTSTRAP_STATE_PAIRS)
+        times = draws(rng, len(rows), self.measurement.bootstrap)
         for name in TREATMENTS:
             (first, first_there), (second, second_there) = (
-                mean_states(tally, part, layer, name, side) for side in rows.T
+                tally.word_means(part, layer, name, side) for side in rows.T
             )
             cosines = ((first * second_there).sum(1) + (second * first_there).sum(1)) / 2
             if np.isfinite(cosines).all():
-                resampled, effect = times @ cosines / len(rows), effects[name]
-                same = None if effect is None else effect.same_resamples
-                margin = None if same is None else interval(same - resampled)
-                means[name] = CooccurringMean(float(cosines.mean()), interval(resampled), len(rows), margin)
-        return means
+                mean = float(cosines.mean())
+                of = PairContrast.of(effects[name], mean, times @ cosines / len(rows), len(rows))
+                yield name, CooccurringMean(mean, of.interval, of.pairs, of.margin_interval)
 
     def mixtures(
-        self,
-        loaded: LoadedModel,
-        tally: StateTally,
-        layers: Sequence[tuple[str, int]],
-        progress: Progress,
-        phase: str,
-    ) -> dict[tuple[str, int], MixtureScore]:
+        self, loaded: LoadedModel, tally: StateTally, done: Callable[[int], None]
+    ) -> Iterator[tuple[tuple[str, int], MixtureScore]]:
         """Scores by part and layer. Trained and random weights have the same targets: they read the same words."""
-        progress(phase, 0, 2 * len(layers))
-        if self.targets is None and layers:
+        done(0)
+        if self.targets is None and tally.layers:
             self.targets = targets_of(self.topics, self.tokens(tally), self.measurement.seed, self.labels)
             if self.targets is None:
                 self.notes.append(
                     f"hidden states: fewer than {FEWEST} documents have words of topics, too few to predict mixtures; "
                     "give more documents"
                 )
-        scores = {}
-        if self.targets is not None:
-            for done, (part, layer) in enumerate(layers):
-                scores[part, layer] = mixture_scores(
-                    self.targets,
-                    tally.documents,
-                    part,
-                    layer,
-                    resamples=self.measurement.bootstrap,
-                    seed=self.measurement.seed,
-                    positions=loaded.variant == "trained",
-                )
-                progress(phase, done + 1, 2 * len(layers))
-        return scores
+        for number, (part, layer) in enumerate(tally.layers if self.targets else (), start=1):
+            yield (part, layer), self.mixture(tally, part, layer, positions=loaded.variant == "trained")
+            done(number)
 
-    def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> list[LabelRow]:
+    def mixture(self, tally: StateTally, part: str, layer: int, *, positions: bool) -> MixtureScore:
+        assert self.targets is not None
+        targets, seed = self.targets, self.measurement.seed
+        bag, half = targets.bag_of_words, targets.half_document
+        resampled = (self.measurement.bootstrap, seed)
+        means = tally.document_means(targets.documents, part, layer)
+        score, *shuffled = ridge_scores(means, targets.shares, targets.orders, seed=seed)
+        chance = [one.r2 for one in shuffled if one.r2 is not None]
+        by_position: dict[str, float | None] = {}
+        if positions:
+            none = np.zeros((SPOTS, means.shape[1]))  # a decoder may not read the only word of a document
+            spots = [tally.documents[number].spots for number in targets.documents]
+            states = np.stack([of[part][:, layer] if part in of else none for of in spots], 1)
+            by_position = {
+                f"{spot}/{SPOTS}": ridge_scores(here, targets.shares, seed=seed)[0].r2
+                for spot, here in enumerate(states, start=1)
+            }
+        return MixtureScore(
+            mixture_r2=score.r2,
+            mixture_interval=score.interval(*resampled),
+            bag_of_words_r2=bag.r2,
+            bag_of_words_interval=bag.interval(*resampled),
+            half_document_r2=half.r2 if half else None,
+            half_document_interval=half.interval(*resampled) if half else None,
+            shuffled_r2=float(np.mean(chance)) if chance else None,
+            documents=len(targets.documents),
+            by_position=by_position,
+        )
+
+    def label_rows(self, loaded: LoadedModel, tally: StateTally, progress: Progress) -> Iterator[LabelRow]:
         if self.classes is None and self.labels and tally.documents:
-            self.classes, note = label_targets(self.labels, self.tokens(tally), self.measurement.seed)
-            self.notes += [note] if note else []
-        return label_rows(self.classes, loaded, tally, self.measurement, progress) if self.classes else []
+            self.classes = label_targets(self.labels, self.tokens(tally), self.measurement.seed, self.notes)
+        targets, layers = self.classes, tally.layers
+        if targets is None or not layers:
+            return
+        guesses = []
+        for done, (part, layer) in enumerate(layers):
+            progress(f"labels from states of {loaded.name} ({loaded.variant})", done, len(layers))
+            means = tally.document_means(targets.documents, part, layer)
+            guesses.append(classified(means, targets.truth, targets.folds))
+        resampled = (self.measurement.bootstrap, self.measurement.seed)
+        chosen, taken = chosen_inside(guesses, targets.folds)
+        for number, ((part, layer), guess) in enumerate(zip(layers, guesses, strict=True)):
+            accuracy, macro_f1 = guess.intervals(*resampled)
+            yield LabelRow(
+                model=loaded.name,
+                variant=loaded.variant,
+                part=part,
+                layer=layer,
+                documents=len(targets.truth),
+                classes=int(targets.truth.max()) + 1,
+                accuracy=guess.accuracy,
+                interval=accuracy,
+                macro_f1=guess.macro_f1,
+                macro_f1_interval=macro_f1,
+                majority=float(np.bincount(targets.truth).max() / len(targets.truth)),
+                bag_of_words=targets.bag_of_words.accuracy,
+                bag_of_words_interval=targets.bag_of_words.intervals(*resampled)[0],
+                bag_of_words_macro_f1=targets.bag_of_words.macro_f1,
+                chosen_accuracy=chosen.accuracy,
+                chosen_interval=chosen.intervals(*resampled)[0],
+                chosen_macro_f1=chosen.macro_f1,
+                chosen_folds=int((taken == number).sum()),
+            )
 
-    def tokens(self, tally: StateTally) -> dict[int, Int[np.ndarray, " n"]]:
+    def tokens(self, tally: StateTally) -> dict[int, Tokens]:
         """The words of documents whose states are kept; each text counts once, if possible with a label."""
         numbers = sorted(tally.documents, key=lambda n: (bool(self.labels) and self.labels[n] is None, n))
         return {n: np.concatenate(tally.documents[n].tokens) for n in once(numbers, self.originals)}
-
-
-def mean_states(tally: StateTally, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]) -> States:
-    sums, counts = tally.sums[part][layer, TREATMENTS.index(treatment)], tally.counts[part]
-    here, there = (sums[half][row] / counts[half][row][:, None] for half in range(HALVES))
-    return here, there
-
-
-def rows_of(tally: StateTally, part: str, token: Int[np.ndarray, "*S"]) -> Int[np.ndarray, "*S"]:
-    """The row of each token in the sums; -1 if it is not summed or only one half of the documents has it."""
-    row = np.full(tally.plan.vocabulary_size, -1)
-    usable = np.flatnonzero((tally.counts[part] > 0).all(0))
-    row[tally.plan.token[usable]] = usable
-    return row[token]

@@ -12,6 +12,7 @@ the model, as those of attention; across chunks they are float64.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -50,18 +51,17 @@ class StatePlan:
 def read_first(loaded: LoadedModel, pieces: Iterable[Window]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Mean and TOP directions of the states at words, for every layer of each part, from the first few windows."""
     first = list(islice((piece for piece in pieces if len(piece.places)), READ_FIRST))
-    shift = int(loaded.model.config.is_encoder_decoder)
     gathered: dict[str, list[list[Tensor]]] = {}
     for batch in batches(first) if first else ():
         for name, layers in outputs_of(loaded.model, *padded(batch, loaded), states=True)[1].items():
-            where = Positions(batch, shift if name == "decoder" else 0)
+            where = Positions(batch, name, loaded.model.config.is_encoder_decoder)
             gathered.setdefault(name, []).append([where.of(layer) for layer in layers])
-    means, directions = {}, {}
-    for name, parts in gathered.items():
-        states = [torch.cat(list(same)).double().cpu().numpy() for same in zip(*parts, strict=True)]
-        means[name] = np.stack([layer.mean(0) for layer in states])
-        directions[name] = np.stack([top_directions(layer) for layer in states])
-    return means, directions
+    states = {
+        name: [torch.cat(list(layer)).double().cpu().numpy() for layer in zip(*parts, strict=True)]
+        for name, parts in gathered.items()
+    }
+    means = {name: np.stack([layer.mean(0) for layer in layers]) for name, layers in states.items()}
+    return means, {name: np.stack([*map(top_directions, layers)]) for name, layers in states.items()}
 
 
 def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]:
@@ -75,9 +75,10 @@ def top_directions(states: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "t d"]
 
 
 class Positions:
-    """The whole words of some windows, one after another. A decoder that reads each word `later` may miss the last."""
+    """The whole words of some windows, in order. A `shifted` decoder reads each later, and may miss the last."""
 
-    def __init__(self, batch: Sequence[Window], later: int) -> None:
+    def __init__(self, batch: Sequence[Window], part: str, shifted: bool) -> None:
+        later = int(shifted and part == "decoder")
         kept = [window.places[window.places + later < len(window.tokens)] for window in batch]
         self.counts = np.array([len(places) for places in kept])
         self.row = np.repeat(np.arange(len(batch)), self.counts)
@@ -99,21 +100,19 @@ class ChunkStates:
         self.plan, self.device = plan, device
         self.index = np.full(plan.vocabulary_size, -1)
         self.index[plan.token] = np.arange(len(plan.token))
-        self.parts: dict[str, dict[str, list[Any]]] = {}
+        self.parts: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
         self.sums: dict[str, Tensor] = {}
         self.windows: list[Window] = []
 
     def add(self, batch: Sequence[Window], hidden: States, shift: int) -> None:
         for name, layers in hidden.items():
-            where = Positions(batch, shift if name == "decoder" else 0)
-            if name not in self.sums:
-                shape = len(layers), len(TREATMENTS), HALVES * len(self.plan.token), layers[0].shape[2]
-                self.sums[name] = layers[0].new_zeros(shape)
-                self.parts[name] = {"counts": [], "means": [], "numbers": [], "spots": []}
-            self._add_part(name, batch, layers, where)
+            self._add_part(name, batch, layers, Positions(batch, name, bool(shift)))
         self.windows += batch
 
     def _add_part(self, name: str, batch: Sequence[Window], layers: Sequence[Tensor], where: Positions) -> None:
+        rows = HALVES * len(self.plan.token)
+        if name not in self.sums:
+            self.sums[name] = layers[0].new_zeros(len(layers), len(TREATMENTS), rows, layers[0].shape[2])
         half = self.plan.halves[[window.document for window in batch]]
         word = self.index[where.token]
         wanted = np.flatnonzero(word >= 0)
@@ -128,29 +127,32 @@ class ChunkStates:
             states = where.of(layer)
             sums.append(like.new_zeros(len(batch), states.shape[1]).index_add_(0, row, states))
             singles.append(states[spots] if len(states) else like.new_zeros(*spots.shape, states.shape[1]))
-            for table, treated in zip(
-                self.sums[name][number], treatments(states[chosen], means[number], directions[number]), strict=True
-            ):
-                table.index_add_(0, keys, treated)
-        part = self.parts[name]
-        part["counts"].append(np.bincount(key, minlength=HALVES * len(self.plan.token)))
-        part["means"].append(torch.stack(sums, 1))
-        part["spots"].append(torch.stack(singles, 2))
-        part["numbers"].append(where.counts)
+            treated = treatments(states[chosen], means[number], directions[number])
+            for table, directed in zip(self.sums[name][number], treated, strict=True):
+                table.index_add_(0, keys, directed)
+        batch_arrays = {
+            "counts": np.bincount(key, minlength=rows),
+            "means": torch.stack(sums, 1),
+            "spots": torch.stack(singles, 2),
+            "numbers": where.counts,
+        }
+        for kind, array in batch_arrays.items():
+            self.parts[name][kind].append(array)
 
     def arrays(self) -> Arrays:
         """The sums as a StateTally adds them, and single documents as far as the plan keeps them."""
         rows = [row for row, window in enumerate(self.windows) if window.document < self.plan.documents]
         kept = [self.windows[row] for row in rows]
-        parts = {}
-        for name, part in self.parts.items():
-            parts[name] = {
+        parts = {
+            name: {
                 "sums": self.sums[name].cpu().numpy(),
                 "counts": np.sum(part["counts"], 0),
                 "means": torch.cat(part["means"]).cpu().numpy()[rows],
                 "spots": torch.cat(part["spots"]).cpu().numpy()[rows],
                 "numbers": np.concatenate(part["numbers"])[rows],
             }
+            for name, part in self.parts.items()
+        }
         return {
             "documents": [window.document for window in kept],
             "tokens": [window.tokens[window.places] for window in kept],
@@ -179,8 +181,6 @@ class DocumentStates:
 
 
 class StateTally:
-    """The sums of all windows, filled by `tally_attention`."""
-
     def __init__(self, plan: StatePlan) -> None:
         self.plan = plan
         self.sums: dict[str, Float[np.ndarray, "L T 2 W d"]] = {}
@@ -204,3 +204,26 @@ class StateTally:
                 if part["numbers"][row] and name not in document.spots:
                     # its first window: windows come in order of length, and only the last one is shorter
                     document.spots[name] = part["spots"][row].copy()
+
+    @property
+    def layers(self) -> list[tuple[str, int]]:
+        return [(part, layer) for part, sums in self.sums.items() for layer in range(len(sums))]
+
+    def document_means(self, documents: Sequence[int], part: str, layer: int) -> Float[np.ndarray, "D d"]:
+        mine = [self.documents[number] for number in documents]
+        return np.stack([document.sums[part][layer] / max(1, document.numbers[part]) for document in mine])
+
+    def word_means(
+        self, part: str, layer: int, treatment: str, row: Int[np.ndarray, " W"]
+    ) -> tuple[Float[np.ndarray, "W d"], Float[np.ndarray, "W d"]]:
+        """The mean states of words in both halves of the documents."""
+        sums, counts = self.sums[part][layer, TREATMENTS.index(treatment)], self.counts[part]
+        here, there = (sums[half][row] / counts[half][row][:, None] for half in range(HALVES))
+        return here, there
+
+    def rows_of(self, part: str, token: Int[np.ndarray, "*S"]) -> Int[np.ndarray, "*S"]:
+        """The row of each token in the sums; -1 if it is not summed or only one half of the documents has it."""
+        row = np.full(self.plan.vocabulary_size, -1)
+        usable = np.flatnonzero((self.counts[part] > 0).all(0))
+        row[self.plan.token[usable]] = usable
+        return row[token]

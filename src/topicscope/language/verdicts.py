@@ -1,5 +1,6 @@
 """Does a model encode topics: in its embeddings, its hidden states, its attention? Yes, unsure or no, and why.
 
+Each check is one entry of CONTROLS: its name, what may explain an effect, what is compared, and the rule that judges.
 A control says yes only if it does so at all thresholds, and no if it does so at some and nowhere yes; else it is
 unsure. 'Yes' needs every control. One 'no' is a no: then chance, frequency, co-occurrence or the architecture may
 explain what was seen.
@@ -7,31 +8,27 @@ explain what was seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any
 
 import numpy as np
 
 from topicscope.language.configs import SIGNIFICANT, Measurement
 from topicscope.language.probe_rows import (
-    CONTROLS,
-    Answer,
-    Check,
-    CheckRow,
     CooccurrenceRow,
     Grade,
     HeadRow,
-    MeasuredRow,
-    ModelVerdict,
+    ModelRow,
     PairContrast,
     ProbeRow,
+    SettingOf,
     StateRow,
     place,
+    short,
     topical_heads,
 )
-from topicscope.measure import Effect, Interval, corrected_p, interval
+from topicscope.measure import Effect, Interval, Row, corrected_p, interval
 
 COSINE_WORTH = 0.02  # a difference of cosines worth naming
 ATTENTION_WORTH = 0.05  # of attention, as a share of that to words of other topics
@@ -39,6 +36,29 @@ WORD_PAIRS, POSITION_PAIRS = 20, 100  # of one topic, and of different ones: wit
 LISTED_PAIRS = 10  # of words that stand together most often: five words of a topic make as many
 FEWEST_DOCUMENTS = 10  # resamples of fewer do not show how much documents differ
 HALF = 0.5  # what a control leaves of a difference, below which it explains it
+ORDER = ("no", "unsure", "yes", "off")
+
+
+@dataclass(frozen=True)
+class Check:
+    answer: Grade
+    why: str = ""
+    number: float | None = None
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow(Row):
+    """What a control says at one threshold, with the words and the pairs (of words or positions) that it saw."""
+
+    FLAT = "check"
+
+    control: str
+    threshold: float | None
+    topics_per_word: str
+    words: int
+    pairs: float | None
+    check: Check
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +67,13 @@ class Measured:
 
     effect: Effect | None
     worth: float  # the smallest difference that counts as one
-    shuffles: int  # that p comes from; 0: none
-    level: float = SIGNIFICANT  # p has to be at most this
+    shuffles: int  # that p comes from
+    off: Collection[str] = ()  # controls that are not compared
     p_value: float | None = None  # p that is corrected for several heads; None: that of the effect
-    matched: bool = True  # whether pairs of equal frequencies were asked for
     contrast: PairContrast | None = None  # None: not measured, or no such pairs
-    with_contrast: bool = True
     enough: int = WORD_PAIRS
     given: bool = False  # whether the user gave the topics word by word
     fresh: Effect | None = None  # of fresh weights
-    with_fresh: bool = True
     more: str = "documents"  # what makes the interval narrower
     documents: int | None = None  # with pairs of one topic, where documents are resampled
     labels: bool = False  # whether the topics that the interval resamples are labels of a corpus
@@ -71,152 +88,194 @@ class Measured:
     def more_pairs(self) -> str:
         return self.advice("threshold", "documents")
 
+    def usable(self, effect: Effect | None) -> Effect | Check:
+        """The effect, if it has an interval and pairs enough for an answer; else why not."""
+        if effect is None:
+            return Check("unsure", f"too few pairs of words: {self.more_pairs}")
+        fewest = min((count for count in (effect.pairs, effect.other_pairs) if count is not None), default=self.enough)
+        if fewest < self.enough:
+            least = f"at least {self.enough} are needed"
+            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}")
+        if self.documents is not None and self.documents < FEWEST_DOCUMENTS:
+            return Check(
+                "unsure",
+                f"{self.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed): "
+                "raise --documents, or give more text",
+            )
+        return effect if wide(effect.interval) else self.nothing_to_resample
 
-OFF = Check("off")
+    @property
+    def nothing_to_resample(self) -> Check:
+        # a corpus has no more labels than it has, so no option helps
+        labels = "two labels are too few for an interval over topics; about five or more are needed"
+        none = f"there is nothing to resample: {self.advice('topics', 'documents')}"
+        return Check("unsure", labels if self.labels else none)
+
+    def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
+        """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
+        enough, surely = max(self.worth, HALF * effect.difference), between[0] > 0
+        left = f"{where} {number:.2g} of {effect.difference:.2g} remains"
+        if surely and number >= enough:
+            return Check("yes", f"{where} {number:.2g}", number, between)
+        if between[1] < (self.worth if surely else enough):
+            return Check("no", left, number, between)
+        if surely:
+            return Check("unsure", f"{left}: most of the effect may be something other than topics", number, between)
+        return Check("unsure", f"{left}, and its interval reaches zero: {self.advice(self.more)}", number, between)
 
 
-def too_few(of: Measured, effect: Effect | None) -> Check | None:
-    """Unsure if there are too few pairs for any answer, or too few topics or documents for an interval."""
-    if effect is None:
-        return Check("unsure", f"too few pairs of words: {of.more_pairs}", code="no pairs")
-    counts = [count for count in (effect.pairs, effect.other_pairs) if count is not None]
-    if counts and min(counts) < of.enough:
-        few = f"too few pairs ({min(counts):,.0f}; at least {of.enough} are needed)"
-        return Check("unsure", f"{few}: {of.more_pairs}", code="few pairs")
-    if of.documents is not None and of.documents < FEWEST_DOCUMENTS:
-        few = f"{of.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed)"
-        return Check("unsure", f"{few}: raise --documents, or give more text", code="few documents")
-    if is_flat(effect.interval):
-        return nothing_to_resample(of)
-    return None
+def wide(between: Interval | None) -> Interval | None:
+    """The interval, if it has any width."""
+    return None if between is None or between[0] == between[1] else between
 
 
-def is_flat(between: Interval | None) -> bool:
-    return between is None or between[0] == between[1]
-
-
-def nothing_to_resample(of: Measured) -> Check:
-    return Check(
-        "unsure", f"there is nothing to resample: {of.advice('topics', 'documents')}", code="nothing to resample"
-    )
-
-
-def chance(of: Measured) -> Check:
-    if not of.shuffles:
-        return OFF
-    effect, few = of.effect, too_few(of, of.effect)
-    if few is not None or effect is None or effect.interval is None:
-        return few or OFF
+def chance(of: Measured, effect: Effect) -> Check:
+    assert effect.interval is not None
     p = effect.p_value if of.p_value is None else of.p_value
     if p is None:
-        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}", code="no shuffled pairs")
+        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}")
     seen, (low, high) = (effect.difference, effect.interval), effect.interval
-    smallest = 1 / (1 + of.shuffles)
-    if p > of.level and smallest > of.level:
-        few_shuffles = f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles"
-        return Check(
-            "unsure", f"{few_shuffles} (at least {ceil(1 / of.level - 1)} are needed here)", *seen, code="few shuffles"
-        )
-    if p <= of.level:
+    if p <= SIGNIFICANT:
         if high < of.worth:
             why = f"a difference of {effect.difference:.2g} is more than chance, but too small to matter (below "
-            return Check("no", f"{why}{of.worth:.2g})", *seen, code="small")
+            return Check("no", f"{why}{of.worth:.2g})", *seen)
         if low <= 0 or effect.difference < of.worth:
             why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
-            code = "zero" if low <= 0 else "maybe small"
-            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen, code=code)
+            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen)
         return Check("yes", f"p = {p:.2g}", *seen)
-    reach = high if effect.null_interval is None else effect.null_interval[1]
-    small = effect.difference < of.worth and effect.difference <= reach <= of.worth
-    if high <= of.worth or small:
-        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen, code="shuffles")
-    why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {of.advice(of.more)}"
-    return Check("unsure", why, *seen, code="maybe chance")
-
-
-def frequency(of: Measured) -> Check:
-    if not of.matched:
-        return OFF
-    few = too_few(of, of.effect)
-    if few is not None or of.effect is None:
-        return few or OFF
-    matched = of.effect.matched
-    if matched is None or matched.interval is None or is_flat(matched.interval):
-        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}", code="few matched pairs")
-    return remains(matched.difference, matched.interval, of, of.effect, "at equal word frequencies")
-
-
-def fresh_weights(of: Measured) -> Check:
-    if not of.with_fresh:
-        return OFF
-    few = too_few(of, of.effect) or too_few(of, of.fresh)
-    if few is not None or of.effect is None or of.fresh is None:
-        return few or OFF
-    ours, theirs = of.effect.resamples, of.fresh.resamples
-    if ours is None or theirs is None:
-        return OFF
-    count = min(len(ours), len(theirs))
-    between = interval(np.asarray(ours[:count]) - np.asarray(theirs[:count]))  # the same topics or documents are drawn
-    if between is None:
-        return nothing_to_resample(of)
-    return remains(of.effect.difference - of.fresh.difference, between, of, of.effect, "beyond fresh weights")
-
-
-def remains(number: float, between: Interval, of: Measured, effect: Effect, where: str) -> Check:
-    """Whether enough remains of a difference: half of it, and so much that it matters.
-
-    Word frequencies are compared in classes, so that a little of what they explain always remains.
-    """
-    enough = max(of.worth, HALF * effect.difference)
-    left = f"{where} {number:.2g} of {effect.difference:.2g} remains"
-    if between[0] > 0 and number >= enough:
-        return Check("yes", f"{where} {number:.2g}", number, between)
-    if between[1] < (of.worth if between[0] > 0 else enough):
-        return Check("no", left, number, between, code="little remains")
-    if between[0] > 0:
+    smallest = 1 / (1 + of.shuffles)
+    if smallest > SIGNIFICANT:
         return Check(
-            "unsure", f"{left}: most of the effect may be something other than topics", number, between, code="half"
+            "unsure",
+            f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles "
+            f"(at least {ceil(1 / SIGNIFICANT - 1)} are needed here)",
+            *seen,
         )
-    return Check("unsure", f"{left}, and its interval reaches zero: {of.advice(of.more)}", number, between, code="zero")
+    reach = high if effect.null_interval is None else effect.null_interval[1]
+    if high <= of.worth or (effect.difference < of.worth and effect.difference <= reach <= of.worth):
+        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen)
+    why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {of.advice(of.more)}"
+    return Check("unsure", why, *seen)
 
 
-def cooccurrence(of: Measured) -> Check:
-    if not of.with_contrast:
-        return OFF
-    contrast, few = of.contrast, too_few(of, of.effect)
-    if few is not None:
-        return few
-    between = None if contrast is None or contrast.pairs < LISTED_PAIRS else contrast.margin_interval
-    if (
-        contrast is None
-        or contrast.same_topic is None
-        or contrast.cooccurring is None
-        or between is None
-        or is_flat(between)
-    ):
-        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}", code="few listed pairs")
+def frequency(of: Measured, effect: Effect) -> Check:
+    between = wide(effect.matched.interval) if effect.matched else None
+    if effect.matched is None or between is None:
+        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}")
+    return of.remains(effect.matched.difference, between, effect, "at equal word frequencies")
+
+
+def fresh_weights(of: Measured, effect: Effect) -> Check:
+    fresh = of.usable(of.fresh)
+    if isinstance(fresh, Check):
+        return fresh
+    assert effect.resamples is not None
+    assert fresh.resamples is not None
+    between = interval(effect.resamples - fresh.resamples)  # the same topics or documents are drawn
+    if between is None:
+        return of.nothing_to_resample
+    return of.remains(effect.difference - fresh.difference, between, effect, "beyond fresh weights")
+
+
+def cooccurrence(of: Measured, _: Effect) -> Check:
+    contrast = of.contrast
+    between = None if contrast is None or contrast.pairs < LISTED_PAIRS else wide(contrast.margin_interval)
+    if contrast is None or contrast.same_topic is None or contrast.cooccurring is None or between is None:
+        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}")
     margin = contrast.same_topic - contrast.cooccurring
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
         return Check("yes", both, margin, between)
     if between[1] < 0:
-        why = f"the pairs that co-occur most show more ({contrast.cooccurring:.3g}) than pairs of one topic"
-        return Check("no", f"{why} ({contrast.same_topic:.3g})", margin, between, code="more")
+        which = f"({contrast.cooccurring:.3g}) than pairs of one topic ({contrast.same_topic:.3g})"
+        return Check("no", f"the pairs that co-occur most show more {which}", margin, between)
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
-    return Check(
-        "unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between, code="as much"
-    )
+    return Check("unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between)
 
 
-def checks_of(of: Measured) -> dict[str, Check]:
-    rules = {"chance": chance, "frequency": frequency, "cooccurrence": cooccurrence, "fresh_weights": fresh_weights}
-    checks = {control: rule(of) for control, rule in rules.items()}
-    if not of.labels or of.effect is None or not is_flat(of.effect.interval):
-        return checks
-    if too_few(of, replace(of.effect, interval=(0.0, 1.0))) is not None:
-        return checks
-    # a corpus has no more labels than it has, so the advice to raise --topics would not help
-    return {control: check if check.answer == "off" else FEW_LABELS for control, check in checks.items()}
+@dataclass(frozen=True)
+class Control:
+    """One check on an effect. Its rule is asked where the effect has an interval and pairs enough."""
+
+    name: str
+    explains: str  # what may explain the effect where the answer is no
+    compared: str  # what the effect is compared with
+    option: str  # the setting that switches it on
+    rule: Callable[[Measured, Effect], Check]
+
+
+CONTROLS = {
+    "chance": Control("chance", "chance", "shuffled topics", "shuffles", chance),
+    "frequency": Control("word frequency", "word frequency", "equal frequencies", "matched", frequency),
+    "cooccurrence": Control("co-occurrence", "co-occurrence", "co-occurring pairs", "cooccurrence", cooccurrence),
+    "fresh_weights": Control("fresh weights", "the architecture", "fresh weights", "random", fresh_weights),
+}
+PLACE_NAMES = {"embeddings": "embeddings", "states": "hidden states", "attention": "attention"}
+
+
+def checked(control: str, of: Measured) -> Check:
+    if control in of.off:
+        return Check("off")
+    effect = of.usable(of.effect)
+    return effect if isinstance(effect, Check) else CONTROLS[control].rule(of, effect)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Row):
+    """One of the three answers on a model: the grades of the four controls, a sentence, and all checks."""
+
+    answer: Grade
+    controls: dict[str, Grade]
+    sentence: str
+    checks: list[CheckRow] = field(default_factory=list)
+
+    @property
+    def reading(self) -> str:
+        if self.controls.get("chance") == "no":
+            return "no effect beyond chance"
+        if self.controls.get("chance") != "yes":
+            return "not known to be more than chance"
+        real = f"a real effect (beyond {self._listed('yes')})"
+        if explained := self._listed("no"):
+            return f"{real} that cannot be told from {explained}"
+        undecided = " and ".join(filter(None, map(self._listed, ("unsure", "off"))))
+        return f"{real}; open: {undecided}" if undecided else real
+
+    def _listed(self, grade: str) -> str:
+        names = [CONTROLS[control].name for control, answer in self.controls.items() if answer == grade]
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelVerdict(ModelRow):
+    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?"""
+
+    embeddings: Answer
+    states: Answer
+    attention: Answer
+
+    @property
+    def answers(self) -> dict[str, Answer]:
+        return {where: getattr(self, where) for where in PLACE_NAMES}
+
+    @property
+    def sentences(self) -> list[str]:
+        return [f"{short(self.model)}: {answer.sentence}" for answer in self.answers.values() if answer.checks]
+
+    @property
+    def reading(self) -> str:
+        """All answers read together; places of which the same holds are named together."""
+        places: dict[str, list[str]] = {}
+        for where, answer in self.answers.items():
+            if answer.checks:
+                places.setdefault(answer.reading, []).append(PLACE_NAMES[where])
+        said = "; ".join(f"{', '.join(names)}: {reading}" for reading, names in places.items())
+        return f"{short(self.model)}, read together: {said}."
+
+    def records(self) -> Iterator[dict[str, object]]:
+        for where, answer in self.answers.items():
+            for row in answer.checks:
+                yield {"model": self.model, "where": where} | row.as_dict()
 
 
 def best(answers: Sequence[Answer]) -> Answer:
@@ -225,28 +284,11 @@ def best(answers: Sequence[Answer]) -> Answer:
 
 
 def passed(answer: Answer) -> tuple[int, float]:
-    """How many controls say yes, and the smallest difference."""
-    differences = (row.check.number for row in answer.checks if row.control == "chance")
-    return sum(grade == "yes" for grade in answer.controls.values()), min((x or 0.0 for x in differences), default=0.0)
+    differences = (row.check.number or 0.0 for row in answer.checks if row.control == "chance")
+    return sum(grade == "yes" for grade in answer.controls.values()), min(differences, default=0.0)
 
 
-ORDER = ("no", "unsure", "yes")
-EXPLAINED = {
-    "chance": "chance",
-    "frequency": "word frequency",
-    "cooccurrence": "co-occurrence",
-    "fresh_weights": "the architecture",
-}
-SWITCHES = {
-    "chance": "shuffled topics (--shuffles)",
-    "frequency": "equal frequencies (--matched)",
-    "cooccurrence": "co-occurring pairs (--cooccurrence)",
-    "fresh_weights": "fresh weights (--random)",
-}
-FEW_LABELS = Check(
-    "unsure", "two labels are too few for an interval over topics; about five or more are needed", code="few labels"
-)
-Looked = tuple[MeasuredRow | StateRow, Measured]  # an effect at one threshold, with the row that it belongs to
+Looked = tuple[ProbeRow | StateRow, Measured]  # an effect at one threshold, with the row that it belongs to
 
 
 def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
@@ -260,57 +302,53 @@ def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
             topics_per_word=row.topics_per_word,
             words=row.words,
             pairs=None if of.effect is None else of.effect.pairs,
-            check=check,
+            check=checked(control, of),
         )
         for row, of in looked
-        for control, check in checks_of(of).items()
+        for control in CONTROLS
     ]
     controls = {control: over_thresholds([row for row in rows if row.control == control]) for control in CONTROLS}
-    grades = list(controls.values())
-    grade: Grade = "no" if "no" in grades else "yes" if set(grades) == {"yes"} else "unsure"
-    return Answer(answer=grade, controls=controls, sentence=sentence(name, what, grade, rows, looked[0]), checks=rows)
+    grades = set(controls.values())
+    grade: Grade = "no" if "no" in grades else "yes" if grades == {"yes"} else "unsure"
+    reasons = against(controls, grade, rows)
+    row, effect = looked[0][0], looked[0][1].effect
+    if grade == "yes" and effect is not None:
+        pairs = "" if effect.pairs is None else f", {effect.pairs:,.0f} pairs of {row.words} words"
+        beyond = ", ".join(control.explains for control in CONTROLS.values())
+        means = f"{effect.same:.3g} for two words of one topic, {effect.different:.3g} for words of different topics"
+        reasons = f"{what[0].upper()}{what[1:]}: {means}{pairs}. Explained by none of: {beyond}"
+    return Answer(answer=grade, controls=controls, sentence=f"{name}: {grade}. {reasons}.", checks=rows)
 
 
 def over_thresholds(rows: Sequence[CheckRow]) -> Grade:
     """'yes' where a control says so at all thresholds at which it is on; 'no' where it says no and nowhere yes."""
     grades = {row.check.answer for row in rows} - {"off"}
-    if not grades:
-        return "off"
-    if grades == {"yes"}:
-        return "yes"
+    if len(grades) < 2:
+        return next(iter(grades), "off")
     return "no" if "no" in grades and "yes" not in grades else "unsure"
 
 
-def sentence(name: str, what: str, answer: Grade, rows: Sequence[CheckRow], first: Looked) -> str:
-    """The answer in words: the numbers where it is yes, else what stands against it and what to raise."""
-    row, effect = first[0], first[1].effect
-    if answer == "yes" and effect is not None:
-        pairs = "" if effect.pairs is None else f", {effect.pairs:,.0f} pairs of {row.words} words"
-        beyond = ", ".join(EXPLAINED.values())
-        means = f"{effect.same:.3g} for two words of one topic, {effect.different:.3g} for words of different topics"
-        return f"{name}: yes. {what[0].upper()}{what[1:]}: {means}{pairs}. Explained by none of: {beyond}."
+def against(controls: Mapping[str, Grade], answer: Grade, rows: Sequence[CheckRow]) -> str:
     reasons = []
-    for control in CONTROLS:
+    for control, grade in controls.items():
         mine = [row for row in rows if row.control == control]
-        grade = over_thresholds(mine)
         if grade == "off" and answer == "unsure":  # what was switched off does not change a no
             reasons.append(not_compared(control, mine))
         elif grade == "no" or (grade == "unsure" and answer == "unsure"):
-            reasons.append(f"{EXPLAINED[control]}{reason(mine)}")
-    if over_thresholds([row for row in rows if row.control == "chance"]) == "no":
-        reasons = reasons[:1]  # there is nothing that others could explain
-    return f"{name}: {answer}. {'; '.join(reasons)}."
+            reasons.append(f"{CONTROLS[control].explains}{reason(mine)}")
+    # where chance is enough, there is nothing that others could explain
+    return "; ".join(reasons[:1] if controls["chance"] == "no" else reasons)
 
 
 def not_compared(control: str, rows: Sequence[CheckRow]) -> str:
     if control == "cooccurrence" and all(row.topics_per_word == "many" for row in rows):
         return "co-occurrence needs one topic per word (--topics-per-word one)"
-    return f"{SWITCHES[control]} were not compared"
+    return f"{CONTROLS[control].compared} (--{CONTROLS[control].option}) were not compared"
 
 
 def reason(rows: Sequence[CheckRow]) -> str:
     """What stands against a control's yes: the first no, or else what is unsure; and where the thresholds differ."""
-    worst = min(rows, key=lambda row: ORDER.index(row.check.answer) if row.check.answer != "off" else len(ORDER))
+    worst = min(rows, key=lambda row: ORDER.index(row.check.answer))
     at = "" if worst.threshold is None or len(rows) == 1 else f" at threshold {worst.threshold:g}"
     passed = [f"{row.threshold:g}" for row in rows if row.check.answer == "yes" and row.threshold is not None]
     mixed = f" (but yes at {', '.join(passed)}: choose a threshold by how many words a topic should have)"
@@ -329,120 +367,97 @@ def verdict_of(
 ) -> ModelVerdict:
     """The verdict on a model: does it encode topics in embeddings, hidden states and attention?"""
     trained = [row for row in rows if row.variant == "trained"]
-    fresh = {setting(row): row for row in rows if row.variant != "trained"}
-    contrasts = {setting(row): row for row in pairs}
+    fresh = {row.setting: row for row in rows if row.variant != "trained"}
+    contrasts = {row.setting: row for row in pairs}
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
 
-    def looked(name: str) -> list[Looked]:
-        effects: list[Looked] = []
-        for row in trained:
-            effect, control, other = getattr(row, name), contrasts.get(setting(row)), fresh.get(setting(row))
-            compared = Measured(
-                **shared(settings, row),
-                effect=effect,
-                worth=ATTENTION_WORTH * (0.01 if effect is None else effect.different),
-                shuffles=settings.attention_shuffles,
-                contrast=None if control is None else getattr(control, name),
-                enough=POSITION_PAIRS,
-                fresh=None if other is None else getattr(other, name),
-                with_fresh=bool(fresh),
-                p_value=largest_p(heads, topical, row) if name == "topical" else None,
-                documents=documents,
-            )
-            if name == "cosine":
-                of_words: dict[str, Any] = {"worth": COSINE_WORTH, "enough": WORD_PAIRS, "documents": None}
-                more = "threshold" if labels else "topics"
-                compared = replace(compared, **of_words, shuffles=settings.shuffles, more=more, labels=labels)
-            effects.append((row, compared))
-        return effects
+    def looked(name: str, row: ProbeRow) -> Looked:
+        listed = contrasts.get(row.setting)
+        contrast = None if listed is None else getattr(listed, name)
+        of = compared(row, name, fresh.get(row.setting), contrast, settings)
+        if name == "cosine":
+            more = "threshold" if labels else "topics"
+            return row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)
+        worth = ATTENTION_WORTH * (0.01 if of.effect is None else of.effect.different)
+        p_value = largest_p(heads, topical, row) if name == "topical" else None
+        return row, replace(of, worth=worth, enough=POSITION_PAIRS, documents=documents, p_value=p_value)
 
-    ways = [answered("attention (mean over heads)", ATTENTION, looked("attention"))]
+    def answer(name: str, title: str, what: str = "attention between words (.01 without preference)") -> Answer:
+        return answered(title, what, [looked(name, row) for row in trained])
+
+    ways = [answer("attention", "attention (mean over heads)")]
     if topical:
-        ways.append(answered(f"attention ({named(topical)})", ATTENTION, looked("topical")))
+        ways.append(answer("topical", f"attention ({named(topical)})"))
     return ModelVerdict(
         model=trained[0].model,
-        embeddings=answered("embeddings", "the cosine of words", looked("cosine")),
+        embeddings=answer("cosine", "embeddings", "the cosine of words"),
         states=answer_on_states(states, settings, documents, labels),
         attention=best(ways),
     )
 
 
-ATTENTION = "attention between words (.01 without preference)"
-STATES = "the cosine of states in different documents"
-
-
-def shared(settings: Measurement, row: MeasuredRow | StateRow) -> dict[str, Any]:
-    one = row.topics_per_word == "one"
-    return {
-        "matched": settings.matched,
-        "with_contrast": settings.cooccurrence and one,
-        "given": row.threshold is None,
-    }
+def compared(
+    row: ProbeRow | StateRow,
+    name: str,
+    fresh: ProbeRow | StateRow | None,
+    contrast: PairContrast | None,
+    settings: Measurement,
+) -> Measured:
+    """The effect `name` of a row beside that of fresh weights, as all places have it."""
+    off = {control for control, entry in CONTROLS.items() if not getattr(settings, entry.option)}
+    return Measured(
+        effect=getattr(row, name),
+        worth=COSINE_WORTH,
+        shuffles=settings.attention_shuffles,
+        off=off if row.topics_per_word == "one" else off | {"cooccurrence"},
+        contrast=contrast,
+        given=row.threshold is None,
+        fresh=None if fresh is None else getattr(fresh, name),
+    )
 
 
 def answer_on_states(
     rows: Sequence[StateRow], settings: Measurement, documents: int | None = None, labels: bool = False
 ) -> Answer:
     """The answer on the layer that shows most, where p is corrected for the number of layers."""
+    what = "the cosine of states in different documents"
     trained = [row for row in rows if row.variant == "trained"]
-    fresh = {(setting(row), layer_of(row)): row for row in rows if row.variant != "trained"}
+    fresh = {row.at: row for row in rows if row.variant != "trained"}
     corrected = layers_p(trained)
 
     def looked(row: StateRow) -> Looked:
-        mean, other = row.cooccurring.get("raw"), fresh.get((setting(row), layer_of(row)))
-        contrast = None
+        mean, contrast = row.cooccurring.get("raw"), None
         if mean is not None and row.raw is not None:
             contrast = PairContrast(row.raw.same, mean.mean, mean.interval, mean.margin_interval, mean.pairs)
-        return row, Measured(
-            **shared(settings, row),
-            effect=row.raw,
-            worth=COSINE_WORTH,
-            shuffles=settings.attention_shuffles,
-            p_value=corrected.get((setting(row), layer_of(row))),
-            contrast=contrast,
-            documents=documents,
-            fresh=None if other is None else other.raw,
-            with_fresh=bool(fresh),
-            labels=labels,
-        )
+        of = compared(row, "raw", fresh.get(row.at), contrast, settings)
+        return row, replace(of, p_value=corrected.get(row.at), documents=documents, labels=labels)
 
     answers = [
         answered(
             f"hidden states ({part} layer {layer}{', embedding output' if layer == 0 else ''})",
-            STATES,
-            [looked(row) for row in trained if layer_of(row) == (part, layer)],
+            what,
+            [looked(row) for row in trained if (row.part, row.layer) == (part, layer)],
         )
-        for part, layer in dict.fromkeys(map(layer_of, trained))
+        for part, layer in dict.fromkeys((row.part, row.layer) for row in trained)
     ]
-    return best(answers) if answers else answered("hidden states", STATES, [])
+    return best(answers) if answers else answered("hidden states", what, [])
 
 
-def layer_of(row: StateRow) -> tuple[str, int]:
-    return row.part, row.layer
-
-
-def layers_p(rows: Sequence[StateRow]) -> dict[tuple[tuple[float | None, str], tuple[str, int]], float]:
+def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float]:
     """p of the raw effect at each threshold and layer, corrected for all layers."""
-    found: dict[tuple[tuple[float | None, str], tuple[str, int]], float] = {}
-    for here in dict.fromkeys(map(setting, rows)):
-        mine = [(layer_of(row), row.raw) for row in rows if setting(row) == here]
-        known = [(at, effect, effect.shuffled) for at, effect in mine if effect is not None]
-        usable = [(at, effect.difference, null) for at, effect, null in known if null is not None]
-        if usable:
-            places, differences, nulls = zip(*usable, strict=True)
-            p = corrected_p(np.array(differences), np.stack(nulls, 1))
-            found |= {(here, at): float(one) for at, one in zip(places, p, strict=True) if np.isfinite(one)}
-    return found
-
-
-def setting(row: ProbeRow | HeadRow | CooccurrenceRow | StateRow) -> tuple[float | None, str]:
-    return row.threshold, row.topics_per_word
+    p: dict[tuple[SettingOf, str, int], float] = {}
+    shuffled = [(row, row.raw.difference, row.raw.shuffled) for row in rows if row.raw and row.raw.shuffled is not None]
+    for setting in dict.fromkeys(row.setting for row, *_ in shuffled):
+        mine, differences, nulls = zip(*(one for one in shuffled if one[0].setting == setting), strict=True)
+        values = corrected_p(np.array(differences), np.stack(nulls, 1))
+        p |= {row.at: float(one) for row, one in zip(mine, values, strict=True) if np.isfinite(one)}
+    return p
 
 
 def largest_p(heads: Sequence[HeadRow], topical: Sequence[HeadRow], row: ProbeRow) -> float | None:
     """The largest p of the topical heads at the threshold of a row, corrected for all heads."""
     places = {place(head) for head in topical}
-    here = [head.corrected_p for head in heads if setting(head) == setting(row) and place(head) in places]
+    here = (head.corrected_p for head in heads if head.setting == row.setting and place(head) in places)
     return max((p for p in here if p is not None), default=None)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PlainSerializer, model_serializer, model_validator
 from scipy.special import stdtrit
 
 from topicscope.ground import Stream, adapter_of, generator
@@ -25,14 +25,15 @@ from topicscope.measure.pairs import PairSums
 Interval = tuple[float, float]
 
 
-def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+    """The numbers of a nested record as one row of a table: an interval is two columns, `_low` and `_high`."""
+    flat: dict[str, object] = {}
     for key, value in record.items():
         name = prefix + key
         if isinstance(value, Mapping):
             flat |= columns(value, f"{name}_")
         elif key.endswith("interval"):
-            flat |= dict(zip((f"{name}_low", f"{name}_high"), value or (None, None), strict=True))
+            flat[f"{name}_low"], flat[f"{name}_high"] = value or (None, None)
         else:
             flat[name] = value
     return flat
@@ -46,8 +47,6 @@ def interval(values: Float[np.ndarray, " R"]) -> Interval | None:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over runs with its 95% interval (Student's t)."""
-
     mean: float
     low: float
     high: float
@@ -71,7 +70,34 @@ def estimate(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - half, mean + half, count)
 
 
-CONTROLS = ("null_interval", "p_value", "matched")  # not measured for single heads and the steps of a timeline
+class Record:
+    def as_dict(self) -> dict[str, Any]:
+        return dict(adapter_of(type(self)).dump_python(self, warnings=False))
+
+
+class Row(Record):
+    """A row of results.json. The parts of the field FLAT stand among the other fields, without a name of their own."""
+
+    FLAT: ClassVar[str] = ""
+
+    @model_serializer(mode="wrap")
+    def _flattened(self, nested: Callable[[Self], dict[str, Any]]) -> dict[str, object]:
+        record: dict[str, object] = {}
+        for name, value in nested(self).items():
+            record |= value if name == self.FLAT else {name: value}
+        return record
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nested(cls, data: object) -> object:
+        if not cls.FLAT or not isinstance(data, dict):
+            return data
+        own = {part.name: data[part.name] for part in fields(cls) if part.name in data}  # type: ignore[arg-type]
+        return own | {cls.FLAT: {name: value for name, value in data.items() if name not in own}}
+
+
+CONTROLS = {"null_interval", "p_value", "matched"}  # not measured for single heads and the steps of a timeline
+Unstored = Field(exclude=True)
 
 
 @dataclass(frozen=True)
@@ -85,7 +111,7 @@ class Matched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Effect:
+class Effect(Record):
     """Same topic against different topic, with intervals and controls. Resamples are not stored."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)
@@ -102,43 +128,32 @@ class Effect:
     same_word: float | None = None
     pairs: float | None = None
     other_pairs: float | None = None
-    resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
-        default=None, repr=False, compare=False
-    )
-    same_resamples: Annotated[Float[np.ndarray, " R"] | None, Field(exclude=True)] = field(
-        default=None, repr=False, compare=False
-    )
-    shuffled: Annotated[Float[np.ndarray, " S"] | None, Field(exclude=True)] = field(
-        default=None, repr=False, compare=False
-    )
+    resamples: Annotated[Float[np.ndarray, " R"] | None, Unstored] = field(default=None, repr=False, compare=False)
+    same_resamples: Annotated[Float[np.ndarray, " R"] | None, Unstored] = field(default=None, repr=False, compare=False)
+    shuffled: Annotated[Float[np.ndarray, " S"] | None, Unstored] = field(default=None, repr=False, compare=False)
 
-    def as_dict(self, *, controls: bool = True) -> dict[str, Any]:
-        """As JSON has it, without the resamples; `controls` False leaves CONTROLS out."""
-        values = adapter_of(Effect).dump_python(self, warnings=False)
-        return {name: value for name, value in values.items() if controls or name not in CONTROLS}
+    def columns(self) -> dict[str, object]:
+        unmatched = {} if self.matched else {"matched": dict.fromkeys(part.name for part in fields(Matched))}
+        return columns(self.as_dict() | unmatched)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        effect: Self = adapter_of(cls).validate_python(data)
-        return effect
 
-    def columns(self, *, controls: bool = True) -> dict[str, float | None]:
-        """One number per column: an interval as two columns, `_low` and `_high`."""
-        parts = self.as_dict(controls=controls)
-        if controls and self.matched is None:
-            parts["matched"] = dict.fromkeys(part.name for part in fields(Matched))
-        return columns(parts)
+def without_controls(effect: Effect) -> dict[str, object]:
+    return {name: value for name, value in effect.as_dict().items() if name not in CONTROLS}
+
+
+BareEffect = Annotated[Effect, PlainSerializer(without_controls)]
+Resamples = tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]  # of the same-topic and the different-topic mean
 
 
 @np.errstate(invalid="ignore", divide="ignore")
 def effect(
     same: float,
     different: float,
-    boot: tuple[np.ndarray, np.ndarray],
+    boot: Resamples,
     *,
     pairs: tuple[float, float] | None = None,
-    null: tuple[np.ndarray, np.ndarray] | None = None,
-    matched: tuple[float, float, np.ndarray] | None = None,
+    null: Resamples | None = None,
+    matched: tuple[float, float, Resamples] | None = None,
     same_word: float | None = None,
 ) -> Effect | None:
     if not (np.isfinite(same) and np.isfinite(different)):
@@ -154,9 +169,7 @@ def effect(
         ratio_interval=interval(boot[0] / boot[1]) if defined else None,
         null_interval=interval(shuffled),
         p_value=float((1 + (shuffled >= same - different).sum()) / (1 + len(shuffled))) if len(shuffled) else None,
-        matched=Matched(matched[0], matched[1], matched[0] - matched[1], interval(matched[2]))
-        if matched is not None and np.isfinite(matched[:2]).all()
-        else None,
+        matched=matched_difference(*matched) if matched and np.isfinite(matched[:2]).all() else None,
         same_word=same_word,
         pairs=None if pairs is None else float(pairs[0]),
         other_pairs=None if pairs is None else float(pairs[1]),
@@ -164,6 +177,10 @@ def effect(
         same_resamples=boot[0],
         shuffled=shuffled if len(shuffled) else None,
     )
+
+
+def matched_difference(same: float, different: float, boot: Resamples) -> Matched:
+    return Matched(same, different, same - different, interval(boot[0] - boot[1]))
 
 
 def corrected_p(differences: Float[np.ndarray, " n"], shuffled: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " n"]:
@@ -186,16 +203,17 @@ def embedding_effect(
     *,
     resamples: int,
     seed: int,
-    null: tuple[np.ndarray, np.ndarray] | None = None,
+    null: Resamples | None = None,
     matched: bool = False,
 ) -> Effect | None:
-    means = bootstrap(models, resamples, seed)
     # each pair of words is there in both orders
     pairs = models[0].same_pairs.sum() / 2, models[0].between_pairs.sum() / 2
-    if not matched:
-        return effect(*means, pairs=pairs, null=null)
-    same, different, boot = bootstrap(models, resamples, seed, matched=True)
-    return effect(*means, pairs=pairs, null=null, matched=(same, different, boot[0] - boot[1]))
+    return effect(
+        *bootstrap(models, resamples, seed),
+        pairs=pairs,
+        null=null,
+        matched=bootstrap(models, resamples, seed, matched=True) if matched else None,
+    )
 
 
 def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | None:
@@ -204,24 +222,26 @@ def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | Non
 
 def bootstrap(
     models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
-) -> tuple[float, float, tuple[np.ndarray, np.ndarray]]:
+) -> tuple[float, float, Resamples]:
     """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
     times, drawn = _drawn(len(models[0].same), len(models), resamples, seed)
     used = models if matched else [m.pooled() for m in models]
     same, different = np.mean([m.means(matched=matched) for m in used], 0)
-    each = np.array([m.means(times, matched=matched) for m in used])  # models x 2 x R
-    boot = np.einsum("rm,mkr->kr", drawn, each)
+    boot = np.einsum("rm,mkr->kr", drawn, np.array([m.means(times, matched=matched) for m in used]))
     return float(same), float(different), (boot[0], boot[1])
+
+
+def draws(rng: np.random.Generator, count: int, resamples: int) -> Float[np.ndarray, "R n"]:
+    """How often each resample of `count` things draws each of them."""
+    return rng.multinomial(count, np.full(count, 1 / count), resamples).astype(float)
 
 
 @functools.lru_cache(maxsize=1)  # every layer and measure is resampled alike
 def _drawn(
     topics: int, models: int, resamples: int, seed: int
 ) -> tuple[Float[np.ndarray, "R K"], Float[np.ndarray, "R M"]]:
-    """How often each resample draws each topic, and the share of each model in it."""
     rng = generator(seed, Stream.BOOTSTRAP_TOPICS)
-    times = rng.multinomial(topics, np.full(topics, 1 / topics), resamples).astype(float)
-    return times, rng.multinomial(models, np.full(models, 1 / models), resamples) / models
+    return draws(rng, topics, resamples), draws(rng, models, resamples) / models
 
 
 LEVEL = 0.05  # a difference that so few of all dealings reach is one of the groups
@@ -251,59 +271,45 @@ class Separation:
 
 
 def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n"]) -> Separation:
-    """Are things of one group more alike than things of different groups?
-
-    Mean inside less mean between is compared with the same difference for all ways to deal the things out to the
-    groups.
-    """
-    groups = np.asarray(groups)
-    pairs = np.triu_indices(len(groups), 1)
-    values = similarity[pairs]
-    same = groups[pairs[0]] == groups[pairs[1]]
+    """Are things of one group more alike? The difference of means is compared with those of all ways to deal them."""
+    first, second = np.triu_indices(len(groups), 1)
+    values = similarity[first, second]
+    same = groups[first] == groups[second]
     inside, between = (float(values[some].mean()) if some.any() else None for some in (same, ~same))
     if inside is None or between is None or not math.isfinite(inside - between):
         return Separation(inside, between, None, None, {})
+    observed = inside - between
     apart = {}
     for group in dict.fromkeys(groups.tolist()):
-        ours = [groups[side] == group for side in pairs]
-        if (ours[0] & ours[1]).any():
-            apart[group] = bool(values[ours[0] & ours[1]].mean() > values[ours[0] ^ ours[1]].mean())
-    sizes = list(Counter(groups.tolist()).values())
+        ours, theirs = groups[first] == group, groups[second] == group
+        if (ours & theirs).any():
+            apart[group] = bool(values[ours & theirs].mean() > values[ours ^ theirs].mean())
+    sizes = tuple(Counter(groups.tolist()).values())
     ways = math.factorial(len(groups)) // math.prod(map(math.factorial, sizes))
     alike = math.prod(map(math.factorial, Counter(sizes).values()))  # dealings that only exchange groups of one size
-    observed = inside - between
-    dealt = dealings(len(groups), tuple(sizes)) if ways <= MOST_DEALINGS else drawn_dealings(groups)
     tolerance = 1e-12 * max(1.0, abs(observed))
-    reached = count = 0
-    for labels in dealt:
-        together = labels[pairs[0]] == labels[pairs[1]]
-        reached += values[together].mean() - values[~together].mean() >= observed - tolerance
-        count += 1
+
+    def reached(labels: Int[np.ndarray, " n"]) -> bool:
+        together = labels[first] == labels[second]
+        return bool(values[together].mean() - values[~together].mean() >= observed - tolerance)
+
     if ways <= MOST_DEALINGS:
-        return Separation(inside, between, reached / ways, alike / ways, apart)
-    return Separation(inside, between, (1 + reached) / (1 + count), 1 / (1 + count), apart)
+        return Separation(inside, between, sum(map(reached, dealings(len(groups), sizes))) / ways, alike / ways, apart)
+    rng = generator(0, Stream.DEALT_GROUPS)
+    dealt = (rng.permutation(groups) for _ in range(MOST_DEALINGS - 1))
+    return Separation(inside, between, (1 + sum(map(reached, dealt))) / MOST_DEALINGS, 1 / MOST_DEALINGS, apart)
 
 
-def dealings(count: int, sizes: tuple[int, ...]) -> Iterator[Int[np.ndarray, " n"]]:
+def dealings(count: int, sizes: Sequence[int]) -> Iterator[Int[np.ndarray, " n"]]:
     """Every way to give `count` things labels, each label as often as its size."""
 
-    def deal(free: tuple[int, ...], label: int) -> Iterator[list[tuple[int, int]]]:
+    def deal(labels: Int[np.ndarray, " n"], label: int) -> Iterator[Int[np.ndarray, " n"]]:
         if label == len(sizes):
-            yield []
+            yield labels
             return
-        for chosen in combinations(free, sizes[label]):
-            left = tuple(thing for thing in free if thing not in chosen)
-            for rest in deal(left, label + 1):
-                yield [*((thing, label) for thing in chosen), *rest]
+        for chosen in combinations(np.flatnonzero(labels < 0), sizes[label]):
+            dealt = labels.copy()
+            dealt[list(chosen)] = label
+            yield from deal(dealt, label + 1)
 
-    for pairs in deal(tuple(range(count)), 0):
-        labels = np.empty(count, dtype=np.int64)
-        for thing, label in pairs:
-            labels[thing] = label
-        yield labels
-
-
-def drawn_dealings(groups: Int[np.ndarray, " n"]) -> Iterator[Int[np.ndarray, " n"]]:
-    rng = generator(0, Stream.DEALT_GROUPS)
-    for _ in range(MOST_DEALINGS - 1):
-        yield rng.permutation(groups)
+    return deal(np.full(count, -1), 0)

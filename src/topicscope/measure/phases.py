@@ -29,17 +29,13 @@ def half_way(steps: Int[np.ndarray, " S"], curves: Float[np.ndarray, "*R S"]) ->
         return np.where(last > first, x0 + (x1 - x0) * -before / (after - before), np.nan)[..., 0]
 
 
-ROTATION_SPAN = 10
-"""Steps between the two value matrices whose rotation is measured (Figure 5)."""
+ROTATION_SPAN = 10  # steps between the two value matrices whose rotation is measured (Figure 5)
 
 RISEN = 1.05  # times its start that a norm must reach
 
 
 def risen(norm: Float[np.ndarray, " S"], share: float = 0.5, steps: Float[np.ndarray, " S"] | None = None) -> float:
-    """The first step at which a norm has made a share of its rise from start to plateau (the mean of its last tenth).
-
-    With half of the rise this step is called t50.
-    """
+    """The first step (t50) with this share of the rise of a norm to its plateau, the mean of its last tenth."""
     start, plateau = float(norm[0]), float(norm[-max(1, len(norm) // 10) :].mean())
     if not plateau > start * RISEN:
         return float("nan")
@@ -54,6 +50,9 @@ def still_rising(norm: Float[np.ndarray, " S"]) -> bool:
     tenth = max(1, len(norm) // 10)
     plateau, before = float(norm[-tenth:].mean()), float(norm[-2 * tenth : -tenth].mean())
     return plateau > norm[0] * RISEN and plateau - before > (plateau - norm[0]) / 20
+
+
+PARTS = ("value", "key", "query")
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Stages:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, float | None]) -> Stages:
-        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in ("value", "key", "query")))
+        return cls(*(np.nan if (step := data[f"t50_{part}"]) is None else step for part in PARTS))
 
 
 LAYER = re.compile(r"norm_key(?:_((?:[a-z]+_)?\d+))?")  # in the names of metrics: a layer, if there are several
@@ -87,9 +86,7 @@ def layer_names(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> list[str]:
 
 
 def layer_metrics(metrics: Mapping[str, Float[np.ndarray, " S"]], layer: str) -> dict[str, Float[np.ndarray, " S"]]:
-    """The norms of one layer, under the names that a one-layer run has."""
-    end = f"_{layer}" if layer else ""
-    return {f"norm_{part}": metrics[f"norm_{part}{end}"] for part in ("key", "query", "value")}
+    return {f"norm_{part}": metrics[f"norm_{part}_{layer}".rstrip("_")] for part in ("key", "query", "value")}
 
 
 def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2 ..."]) -> Float[np.ndarray, "S ..."]:
@@ -100,8 +97,7 @@ def rotations(products: Float[np.ndarray, "S ..."], norms: Float[np.ndarray, "S2
 
 
 def stages(metrics: Mapping[str, Float[np.ndarray, " S"]], share: float = 0.5) -> Stages:
-    steps = metrics.get("step")
-    return Stages(*(risen(metrics[f"norm_{part}"], share, steps) for part in ("value", "key", "query")))
+    return Stages(*(risen(metrics[f"norm_{part}"], share, metrics.get("step")) for part in PARTS))
 
 
 FIRST, SECOND = "stage 1: value", "stage 2: key and query"
@@ -127,21 +123,14 @@ Phase = Literal["two-stage", "staggered", "at once", "first stage only", "never"
 PHASES: tuple[Phase, ...] = get_args(Phase)
 NOT_COVERED = "not covered"  # in place of a phase, where no law predicts one
 
-TWO_STAGE = 2.0
-"""From this stage separation on a run counts as two-stage."""
+TWO_STAGE = 2.0  # from this stage separation on a run counts as two-stage
 
 WORSE = 1.01  # a run whose loss ends above this multiple of its start has diverged, even where it is still finite
 START = 0.1  # share of its rise with which a norm has started
 
 
 def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -> Phase:
-    """Which course a run took, from the steps at which half and a tenth of each rise were made.
-
-    'diverged': the loss ends above its start, or is not finite. 'never': the value matrix does not rise. 'first stage
-    only': the value matrix rises, key and query do not. 'two-stage': key and query are at least TWO_STAGE times as late
-    as value. 'staggered': they start so much later, but are not half-way so much later, since the value matrix levels
-    off first and rises again once attention has formed. 'at once': all others.
-    """
+    """Which course a run took, from the steps at which half and a tenth of each rise were made: see PHASE_MEANINGS."""
     rules: list[tuple[Phase, bool]] = [  # the first that holds
         ("diverged", not last_loss <= WORSE * first_loss),  # NaN too
         ("never", not np.isfinite(halves.value)),
@@ -153,6 +142,7 @@ def phase(halves: Stages, starts: Stages, first_loss: float, last_loss: float) -
     return next(name for name, holds in rules if holds)
 
 
+# the rules of `phase` in words, for tables and pages
 PHASE_MEANINGS: dict[Phase, str] = {
     "two-stage": f"key and query are half-way at least {TWO_STAGE:g} times as late as W_V (t50)",
     "staggered": f"key and query start at least {TWO_STAGE:g} times as late as W_V, but are half-way earlier than that",
@@ -161,8 +151,6 @@ PHASE_MEANINGS: dict[Phase, str] = {
     "never": f"the norm of W_V rises by less than {RISEN - 1:.0%}; the loss may still fall",
     "diverged": f"the loss ends more than {WORSE - 1:.0%} above its start, or is not finite",
 }
-"""The rules of `phase` in words, for tables and pages."""
-
 READINGS: dict[Phase, str] = {
     "two-stage": "The value matrix has learnt topics before attention forms, as the paper's two stages say.",
     "staggered": "Key and query start later than value, but value keeps rising once attention has formed.",
@@ -194,7 +182,6 @@ class Course:
         return f"{said} Not final: {', '.join(self.rising)} still rising at the end; more steps may change the phase."
 
     def as_dict(self) -> dict[str, float | str | None]:
-        """Phase, half-way steps, separation; `start_separation` is that of the starts."""
         if self.halves is None or self.starts is None:
             return {"phase": self.phase}
         return {"phase": self.phase, **self.halves.as_dict(), "start_separation": self.starts.as_dict()["separation"]}
@@ -206,16 +193,13 @@ def course(
     last_loss: float | None,
     layers: Sequence[Mapping[str, Float[np.ndarray, " S"]]],
 ) -> Course:
-    """The course of a run from the norms of its layers.
-
-    Of several layers the one with the smallest separation counts: a run is as two-stage as its least two-stage layer.
-    """
+    """The course of a run from the norms of its layers: a run is as two-stage as its least two-stage layer."""
     if status == "diverged" or last_loss is None or len(losses) < 2:
         return Course("diverged")
     halves = [stages(metrics) for metrics in layers]
     least = min(range(len(halves)), key=lambda i: np.nan_to_num(halves[i].separation, nan=np.inf))
     starts = stages(layers[least], START)
-    rising = tuple(part for part in ("value", "key", "query") if still_rising(layers[least][f"norm_{part}"]))
+    rising = tuple(part for part in PARTS if still_rising(layers[least][f"norm_{part}"]))
     return Course(phase(halves[least], starts, float(losses[0]), last_loss), halves[least], starts, rising)
 
 
@@ -225,16 +209,12 @@ CLEARLY = 1.5  # times its start that key or query must reach, before their rest
 
 
 def act(metrics: Mapping[str, Float[np.ndarray, " S"]]) -> Act:
-    """Where a run that is still going on stands: which norms have risen from their start, and which are rising now.
-
-    Unlike `phase` it knows no plateau: the rest of the run is not there yet.
-    """
-    norms = [metrics[f"norm_{part}"] for part in ("value", "key", "query")]
-    window = max(1, len(norms[0]) // 10)
+    """Where a run that goes on stands: which norms have risen, and which are rising now. It knows no plateau yet."""
+    norms = [metrics[f"norm_{part}"] for part in PARTS]
     if len(norms[0]) < 3:
         return "start"
     has_risen = [norm[-1] > RISEN * norm[0] for norm in norms]
-    moves = [norm[-1] > (1 + MOVING) * norm[-1 - window] for norm in norms]
+    moves = [norm[-1] > (1 + MOVING) * norm[-1 - max(1, len(norm) // 10)] for norm in norms]
     value, attention = has_risen[0], any(has_risen[1:])
     separation = stages(metrics, START).separation  # not a number as long as the last tenth of attention has not risen
     apart = separation >= TWO_STAGE  # value had started long before key and query

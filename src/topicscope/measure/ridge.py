@@ -8,19 +8,25 @@ about the mean of the training folds. A classifier has one column per class; the
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from topicscope.ground import Stream, generator
-from topicscope.measure.effects import Interval, interval
+from topicscope.measure.effects import Interval, draws, interval
 
 FOLDS = 5
 FEWEST = 2 * FOLDS  # documents of a cross-validation
 GRID = 10.0 ** np.arange(-4, 4)  # strengths, in units of the mean square of the features' principal components
 NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
+
+
+Classes = Int[np.ndarray, " D"]
+Chosen = Bool[np.ndarray, " D"]
+Predict = Callable[[Float[np.ndarray, "n K"]], tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "n K"]]]
+Fit = tuple[Chosen, Chosen, Predict]
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,7 @@ class Scores:
 
 @functools.lru_cache(maxsize=1)  # every layer is resampled alike
 def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
-    drawn = generator(seed, Stream.BOOTSTRAP_MIXTURES).multinomial(
-        documents, np.full(documents, 1 / documents), resamples
-    )
-    return drawn.astype(float)
+    return draws(generator(seed, Stream.BOOTSTRAP_MIXTURES), documents, resamples)
 
 
 def folds(documents: int, seed: int) -> Int[np.ndarray, " D"]:
@@ -70,17 +73,20 @@ def ridge_scores(
     *,
     seed: int,
 ) -> list[Scores]:
-    x, y = (np.asarray(array, dtype=np.float64) for array in (features, shares))
-    every, fold = [np.arange(len(x)), *orders], folds(len(x), seed)
-    errors = np.full((len(every), len(x)), np.nan)
-    if np.isfinite(x).all():
-        for f in range(FOLDS):
-            train, test = fold != f, fold == f
-            left, right, squares = components(x[train], x[test])
-            for number, order in enumerate(every):
-                predicted, _ = predictions(left, right, squares, y[order[train]])
-                errors[number, test] = ((predicted - y[order[test]]) ** 2).sum(1)
+    y, every, fold = np.asarray(shares, dtype=np.float64), [np.arange(len(shares)), *orders], folds(len(shares), seed)
+    errors = np.full((len(every), len(y)), np.nan)
+    for train, test, predict in fits(features, fold):
+        for mine, order in zip(errors, every, strict=True):
+            mine[test] = ((predict(y[order[train]])[0] - y[order[test]]) ** 2).sum(1)
     return [Scores(mine, about_training_mean(y[order], fold)) for mine, order in zip(errors, every, strict=True)]
+
+
+def fits(features: Float[np.ndarray, "D d"], fold: Int[np.ndarray, " D"]) -> Iterator[Fit]:
+    """For every fold which documents train and test, and `predictions` of any targets. None if a feature is NaN."""
+    x = np.asarray(features, dtype=np.float64)
+    for f in range(FOLDS) if np.isfinite(x).all() else ():
+        train, test = fold != f, fold == f
+        yield train, test, functools.partial(predictions, *components(x[train], x[test]))
 
 
 def components(
@@ -92,14 +98,14 @@ def components(
     """
     mean = train.mean(0)
     x, z = train - mean, test - mean
-    if len(x) <= x.shape[1]:
-        squares, axes = np.linalg.eigh(x @ x.T)
-        real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-        roots, axes = np.sqrt(squares[real]), axes[:, real]
-        return axes * roots, (z @ x.T) @ axes / roots, squares[real]
-    squares, axes = np.linalg.eigh(x.T @ x)
+    few = len(x) <= x.shape[1]
+    squares, axes = np.linalg.eigh(x @ x.T if few else x.T @ x)
     real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
-    return x @ axes[:, real], z @ axes[:, real], squares[real]
+    squares, axes = squares[real], axes[:, real]
+    if not few:
+        return x @ axes, z @ axes, squares
+    roots = np.sqrt(squares)
+    return axes * roots, (z @ x.T) @ axes / roots, squares
 
 
 def predictions(
@@ -128,13 +134,11 @@ def predictions(
     return right @ weights + mean, shares - left_out
 
 
-Classes = Int[np.ndarray, " D"]
-
-
 @dataclass(frozen=True)
 class ClassScores:
     truth: Classes
-    guessed: Classes  # guessed class; -1 where the features are no numbers
+    guessed: Classes  # guessed class, from folds that the document is not in; -1 where the features are no numbers
+    inner: Float[np.ndarray, " F"]  # accuracy among the training documents of each fold, each left out of its fit
 
     @property
     def accuracy(self) -> float:
@@ -157,14 +161,6 @@ class ClassScores:
         return (2 * hits / np.maximum(either, 1)).sum(1) / (either > 0).sum(1)
 
 
-@dataclass(frozen=True)
-class Guess:
-    """Guesses of all documents, each from folds that it is not in."""
-
-    scores: ClassScores
-    inner: Float[np.ndarray, " F"]
-
-
 def stratified_folds(truth: Classes, seed: int) -> Classes:
     """A fold for every document: of each class, and in all, equally many per fold, up to one document."""
     order = generator(seed, Stream.LABEL_FOLDS).permutation(len(truth))
@@ -174,53 +170,21 @@ def stratified_folds(truth: Classes, seed: int) -> Classes:
     return fold
 
 
-def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> Guess:
+def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> ClassScores:
     """Guess the class of every document by ridge regression of its features; the other folds are fitted."""
-    x, y = np.asarray(features, dtype=np.float64), np.eye(int(truth.max()) + 1)[truth]
-    guessed, inner = np.full(len(x), -1), np.zeros(FOLDS)
-    if np.isfinite(x).all():
-        for f in range(FOLDS):
-            train, test = folds != f, folds == f
-            outside, inside = predictions(*components(x[train], x[test]), y[train])
-            guessed[test] = outside.argmax(1)
-            inner[f] = (inside.argmax(1) == truth[train]).mean()
-    return Guess(ClassScores(truth, guessed), inner)
+    y, guessed, inner = np.eye(int(truth.max()) + 1)[truth], np.full(len(truth), -1), np.zeros(FOLDS)
+    for f, (train, test, predict) in enumerate(fits(features, folds)):
+        outside, inside = predict(y[train])
+        guessed[test] = outside.argmax(1)
+        inner[f] = (inside.argmax(1) == truth[train]).mean()
+    return ClassScores(truth, guessed, inner)
 
 
-def chosen_inside(guesses: Sequence[Guess], folds: Classes) -> tuple[ClassScores, Classes]:
+def chosen_inside(guesses: Sequence[ClassScores], folds: Classes) -> tuple[ClassScores, Classes]:
     """Guesses where every fold takes the features (layer) that do best on the other folds.
 
     So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken.
     """
-    taken = np.stack([guess.inner for guess in guesses]).argmax(0)
-    guessed = np.stack([guess.scores.guessed for guess in guesses])
-    return ClassScores(guesses[0].scores.truth, guessed[taken[folds], np.arange(len(folds))]), taken
-
-
-FOLDED_PRIOR = 0.1  # words that every topic has beforehand
-TOLERANCE, MOST_STEPS = 1e-7, 1000
-
-
-def folded_in(
-    probability: Float[np.ndarray, "K W"],
-    counts: Float[np.ndarray, " W"],
-    *,
-    prior: float = FOLDED_PRIOR,
-    tolerance: float = TOLERANCE,
-) -> Float[np.ndarray, " K"]:
-    """The likeliest mixture theta of given topics for a document, by EM.
-
-    It maximises sum_w n_w log(sum_k theta_k p_kw) + prior * sum_k log(theta_k). With a positive prior there is one
-    maximum, which EM reaches from everywhere.
-    """
-    topics = len(probability)
-    used = np.flatnonzero((counts > 0) & (probability.sum(0) > 0))
-    words, number = np.ascontiguousarray(probability[:, used]), counts[used].astype(float)  # K x U
-    theta = np.full(topics, 1 / topics)
-    for _ in range(MOST_STEPS):
-        share = theta * (words @ (number / (theta @ words))) + prior
-        share /= share.sum()
-        moved, theta = np.abs(share - theta).sum(), share
-        if moved < tolerance:
-            break
-    return theta
+    inner, guessed = np.stack([one.inner for one in guesses]), np.stack([one.guessed for one in guesses])
+    taken = inner.argmax(0)
+    return ClassScores(guesses[0].truth, guessed[taken[folds], np.arange(len(folds))], inner.max(0)), taken

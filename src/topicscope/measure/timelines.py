@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from topicscope.ground import Folder, Kind, Result, adapter_of, arrow_table, read_finished, write_csv
-from topicscope.measure.effects import Effect, Interval, columns, interval
+from topicscope.measure.effects import BareEffect, Effect, Interval, Row, columns, interval
 from topicscope.measure.phases import appears, half_way
 
 if TYPE_CHECKING:
@@ -42,13 +43,12 @@ def measure_title(measure: str) -> str:
 
 
 @dataclass(frozen=True)
-class TimelineRow:
+class TimelineRow(Row):
+    FLAT = "effect"
+
     measure: str
     step: int
-    effect: Effect
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"measure": self.measure, "step": self.step, **self.effect.as_dict(controls=False)}
+    effect: BareEffect
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,11 @@ class Timeline(Result):
         Everything that needs the resamples is computed here: they are not stored.
         """
         courses = {
-            measure: [
-                TimelineRow(measure, step, effect) for step, effect in sorted(steps.items()) if effect is not None
-            ]
-            for measure, steps in effects.items()
+            name: [TimelineRow(name, step, effect) for step, effect in sorted(steps.items()) if effect is not None]
+            for name, steps in effects.items()
         }
         moments = [moment(course) for course in courses.values() if len(course) > 1]
-        rows = [row for course in courses.values() for row in course]
-        return cls(rows, moments, order(courses, moments), list(notes))
+        return cls([*chain(*courses.values())], moments, order(courses, moments), list(notes))
 
     @property
     def answer(self) -> str:
@@ -116,8 +113,11 @@ class Timeline(Result):
     def summary(self) -> list[str]:
         return [*self.notes, self.answer]
 
+    def records(self) -> list[dict[str, object]]:
+        return [columns(row.as_dict()) for row in self.rows]
+
     def table(self) -> pyarrow.Table:
-        return arrow_table([columns(row.as_dict()) for row in self.rows])
+        return arrow_table(self.records())
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -131,14 +131,14 @@ class Timeline(Result):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         return cls(
-            [TimelineRow(row["measure"], row["step"], Effect.from_dict(row)) for row in data["timeline"]],
+            adapter_of(list[TimelineRow]).validate_python(data["timeline"]),
             adapter_of(list[Moment]).validate_python(data["moments"]),
             None if data["order"] is None else adapter_of(Order).validate_python(data["order"]),
             data["notes"],
         )
 
     def write(self, folder: Folder) -> None:
-        write_csv(folder.file("timeline.csv"), [columns(row.as_dict()) for row in self.rows])
+        write_csv(folder.file("timeline.csv"), self.records())
         folder.finish(self.as_dict())
 
     def _about(self) -> str:
@@ -150,21 +150,17 @@ def read_timeline(path: str | os.PathLike[str]) -> Timeline:
 
 
 def moment(course: Sequence[TimelineRow]) -> Moment:
-    effects = [row.effect for row in course]
-    steps, curve = np.array([row.step for row in course]), np.array([effect.difference for effect in effects])
-    low = np.array([-np.inf if effect.interval is None else effect.interval[0] for effect in effects])
-    first = appears(steps, low)
-    half, spread = (
-        (float(half_way(steps, curve)), interval(halves(course))) if first is not None else (float("nan"), None)
-    )
+    steps, curve = np.array([row.step for row in course]), np.array([row.effect.difference for row in course])
+    low = [-np.inf if row.effect.interval is None else row.effect.interval[0] for row in course]
+    first, half = appears(steps, np.array(low)), float(half_way(steps, curve))
     return Moment(
         measure=course[0].measure,
         appears=first,
-        half=half if np.isfinite(half) else None,
-        half_interval=spread,
+        half=half if first is not None and np.isfinite(half) else None,
+        half_interval=None if first is None else interval(halves(course)),
         first=float(curve[0]),
         last=float(curve[-1]),
-        last_interval=effects[-1].interval,
+        last_interval=course[-1].effect.interval,
     )
 
 
@@ -175,9 +171,9 @@ def halves(course: Sequence[TimelineRow]) -> np.ndarray:
 def order(courses: Mapping[str, Sequence[TimelineRow]], moments: Sequence[Moment]) -> Order | None:
     """Attention against the words' own measure; None where one of them is missing or has not risen."""
     half = {moment.measure: moment.half for moment in moments}
-    words = next((name for name in WORDS if name in half), None)
-    first, second = half.get(words or ""), half.get("attention")
-    if words is None or first is None or second is None:
+    words = next((name for name in WORDS if name in half), "")
+    first, second = half.get(words), half.get("attention")
+    if first is None or second is None:
         return None
     return Order(words, "attention", second / first, interval(halves(courses["attention"]) / halves(courses[words])))
 

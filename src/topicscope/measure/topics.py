@@ -18,6 +18,8 @@ WINDOW = 10  # words of a sliding window
 EPSILON = 1e-12  # added to the probability of a pair, as in the definition of c_npmi: pairs that never meet have a log
 SHARD = 256  # documents whose windows are in memory together
 EM_STEPS = 100  # EM steps by which the topics of a held-out document are found
+FOLDED_PRIOR = 0.1  # words that every topic has beforehand
+TOLERANCE, MOST_STEPS = 1e-7, 1000
 PRIOR_WORDS = 10.0  # how many words the corpus's own shares of topics weigh against the words of a document
 Document = Int[np.ndarray, " N"]
 Tops = Sequence[Int[np.ndarray, " n"]]
@@ -54,17 +56,15 @@ def joint_windows(
         shard = documents[start : start + SHARD]
         lengths = np.array([len(document) for document in shard])
         counts = np.maximum(1, lengths - window + 1) * (lengths > 0)  # windows of each document
-        offset = np.repeat(np.cumsum(counts) - counts, lengths)
         position = np.concatenate([np.arange(length) for length in lengths])
         number = place[np.concatenate(list(shard))]
         first = np.maximum(0, position - window + 1)
         last = np.minimum(position, np.repeat(counts, lengths) - 1)
-        ours = number >= 0
+        offset, ours = np.repeat(np.cumsum(counts) - counts, lengths), number >= 0
         spans, first, number = (last - first + 1)[ours], (first + offset)[ours], number[ours]
         inside = np.arange(spans.sum()) - np.repeat(np.cumsum(spans) - spans, spans)
         cells = (np.repeat(first, spans) + inside, np.repeat(number, spans))
-        ones = np.ones(len(inside), dtype=np.int64)
-        table = sparse.coo_array((ones, cells), shape=(int(counts.sum()), len(words))).tocsr()
+        table = sparse.coo_array((np.ones_like(inside), cells), shape=(int(counts.sum()), len(words))).tocsr()
         table.data[:] = 1  # a word that stands twice in a window is in it
         joint = joint + table.T @ table
         total += int(counts.sum())
@@ -83,8 +83,7 @@ def matched_overlap(tops: Tops, others: Tops) -> list[float]:
     Partners are chosen so that the sum of overlaps is largest (the Hungarian method). A topic without one has 0.
     """
     size = 1 + max(int(np.max(top)) for top in (*tops, *others))
-    mine, theirs = (_indicators(some, size) for some in (tops, others))
-    common = (mine @ theirs.T).toarray()
+    common = (_indicators(tops, size) @ _indicators(others, size).T).toarray()
     rows, columns = optimize.linear_sum_assignment(common, maximize=True)
     overlap = np.zeros(len(tops))
     overlap[rows] = common[rows, columns] / np.array([len(top) for top in tops])[rows]
@@ -118,8 +117,7 @@ def completion_perplexity(
     logs: list[Float[np.ndarray, " n"]] = []
     unigrams: list[Float[np.ndarray, " n"]] = []
     for seen, hidden in halves(documents, frequency):
-        theta = fold_in(seen, probability, shares)
-        logs.append(np.log(theta @ probability[:, hidden]))
+        logs.append(np.log(fold_in(seen, probability, shares) @ probability[:, hidden]))
         unigrams.append(np.log(frequency[hidden] / frequency.sum()))
     if not logs:
         return None
@@ -143,12 +141,42 @@ def fold_in(
     It is the mode under a Dirichlet prior: theta_k ~ PRIOR_WORDS shares_k + the words that fall to topic k.
     """
     used, counts = np.unique(words, return_counts=True)
-    likelihood, prior = probability[:, used], PRIOR_WORDS * shares / shares.sum()
-    theta = shares / shares.sum()
-    for _ in range(EM_STEPS):
-        each = counts / (theta @ likelihood)
-        theta = prior + theta * (likelihood @ each)
+    start = shares / shares.sum()
+    return mixture_by_em(probability[:, used], counts, PRIOR_WORDS * shares / shares.sum(), start, EM_STEPS)
+
+
+def folded_in(
+    probability: Float[np.ndarray, "K W"],
+    counts: Float[np.ndarray, " W"],
+    *,
+    prior: float = FOLDED_PRIOR,
+    tolerance: float = TOLERANCE,
+) -> Float[np.ndarray, " K"]:
+    """The likeliest mixture theta of given topics for a document, by EM.
+
+    It maximises sum_w n_w log(sum_k theta_k p_kw) + prior * sum_k log(theta_k). With a positive prior there is one
+    maximum, which EM reaches from everywhere.
+    """
+    used = np.flatnonzero((counts > 0) & (probability.sum(0) > 0))
+    start = np.full(len(probability), 1 / len(probability))
+    words = np.ascontiguousarray(probability[:, used])
+    return mixture_by_em(words, counts[used].astype(float), prior, start, MOST_STEPS, tolerance)
+
+
+def mixture_by_em(
+    words: Float[np.ndarray, "K U"],
+    counts: Float[np.ndarray, " U"],
+    prior: Float[np.ndarray, " K"] | float,
+    theta: Float[np.ndarray, " K"],
+    steps: int,
+    tolerance: float = 0.0,
+) -> Float[np.ndarray, " K"]:
+    """Each step: theta_k ~ prior_k + the words that fall to topic k; at most so many, or until theta hardly moves."""
+    for _ in range(steps):
+        before, theta = theta, prior + theta * (words @ (counts / (theta @ words)))
         theta /= theta.sum()
+        if tolerance and np.abs(theta - before).sum() < tolerance:
+            break
     return theta
 
 
@@ -169,7 +197,6 @@ def hellinger(left: Float[np.ndarray, "K W"], right: Float[np.ndarray, "L W"]) -
 def nearest_topics(
     probability: Float[np.ndarray, "K W"],
 ) -> tuple[Int[np.ndarray, " K"], Float[np.ndarray, " K"]]:
-    """Of each topic the nearest other one, by Hellinger distance."""
     topics = len(probability)
     nearest, distance = np.zeros(topics, dtype=np.int64), np.zeros(topics)
     for start in range(0, topics, ROWS):
