@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.cli.reproduce import list_laws
+from topicscope.cli.reproduce import list_
 from topicscope.laws import LAWS, TABLE, Law
 
 TOY = Law(
@@ -29,7 +29,7 @@ def test_a_row_is_listed_covers_and_refuses(
 ) -> None:
     monkeypatch.setitem(LAWS, TOY.name, TOY)
     monkeypatch.setattr("topicscope.laws.TABLE", (*TABLE, TOY))
-    assert list_laws(True) == 0
+    assert list_("laws", as_json=True) == 0
     row = json.loads(capsys.readouterr().out)[-1]
     assert (row["law"], row["status"], row["derived"]) == ("toy", "exact", "optimum.md#the-formula")
     assert row["covers"] == ["the one-layer model", "SGD", "priors fixed, dirichlet", "squared loss", "no momentum"]

@@ -132,7 +132,7 @@ class Effect(Record):
     same_resamples: Annotated[Float[np.ndarray, " R"] | None, Unstored] = field(default=None, repr=False, compare=False)
     shuffled: Annotated[Float[np.ndarray, " S"] | None, Unstored] = field(default=None, repr=False, compare=False)
 
-    def columns(self) -> dict[str, object]:
+    def columns(self) -> dict[str, Any]:
         unmatched = {} if self.matched else {"matched": dict.fromkeys(part.name for part in fields(Matched))}
         return columns(self.as_dict() | unmatched)
 
