@@ -63,7 +63,7 @@ KNOWS: dict[str, set[str]] = {
 }
 """What each room, and each module beside the rooms, may import. `topicscope` itself is for users."""
 
-BY_NAME = {"ground/results.py", "reading.py", "pages/builders.py"}
+BY_NAME = {"ground/results.py", "reading.py", "pages/panels.py"}
 """Files that import rooms by name, at the time of the call: results that show themselves, and registries."""
 
 EAGER = {"ground", "world", "theory"}

@@ -66,7 +66,7 @@ from topicscope.language.probe_rows import (
 from topicscope.language.vocabulary import windows
 from topicscope.language.word_maps import WORDS
 from topicscope.measure import Effect, Timeline
-from topicscope.pages.probe_layers import marked_text, measured_at
+from topicscope.pages.topics import marked_text, measured_at
 
 QUICK = Measurement(bootstrap=9, shuffles=20, random=False, states=False, cooccurrence=False)
 

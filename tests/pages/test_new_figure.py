@@ -9,7 +9,7 @@ import pytest
 from tests.pages.outside_figure import Coins
 from topicscope.ground import InputError
 from topicscope.pages import notebook_view, write_report
-from topicscope.pages.builders import BUILDERS
+from topicscope.pages.panels import BUILDERS
 
 COINS = Coins([1.0, 0.0, 1.0, 1.0])
 

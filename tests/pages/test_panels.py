@@ -15,8 +15,8 @@ import pytest
 from tests.pages import samples
 from topicscope.ground import InputError, Result
 from topicscope.pages import Figure, Heat, Judgement, Lines, Map, Points, Section, Series, sections
-from topicscope.pages.builders import BUILDERS
 from topicscope.pages.panels import (
+    BUILDERS,
     DASH_COUNT,
     PALETTE,
     Pen,

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pretraining import small
 from topicscope.pages import Figure, Lines, Series, dynamics_figure, layer_title, loss_figure, stage_table, starts
-from topicscope.pages.pretraining import POINTS, gradient_figure, levelled, pretrain_sections
+from topicscope.pages.timelines import POINTS, gradient_figure, levelled, pretrain_sections
 from topicscope.pretraining import PretrainRun, PretrainRuns
 
 

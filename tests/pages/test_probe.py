@@ -23,7 +23,8 @@ from topicscope.pages import (
     ratio_table,
     topic_figures,
 )
-from topicscope.pages.probe import SHOWN, commonest_table, probe_sections, topic_table
+from topicscope.pages.probe import commonest_table, probe_sections
+from topicscope.pages.topics import SHOWN, topic_table
 
 TABLE_1 = """
 bert     1.21 1.19 1.32 / 1.13 1.15 1.28 / 1.11 1.13 1.22

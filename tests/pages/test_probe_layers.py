@@ -8,7 +8,7 @@ from typing import Any
 from topicscope.language import AblationRow, MixtureScore, Probe, StateRow
 from topicscope.measure import Effect
 from topicscope.pages import Lines, Points, ablation_figures, ablation_table, state_figures, state_table
-from topicscope.pages.probe_layers import ablation_section, shown_states, state_section
+from topicscope.pages.probe import ablation_section, shown_states, state_section
 
 
 def effect(difference: float) -> Effect:

@@ -1,4 +1,3 @@
-from .builders import sections as sections
 from .drawing import canvas as canvas, csv_of as csv_of, draw_figure as draw_figure, write_csv as write_csv
 from .maps import (
     PHASE_COLOURS as PHASE_COLOURS,
@@ -42,16 +41,12 @@ from .panels import (
     TableData as TableData,
     Verdict as Verdict,
     counted as counted,
-)
-from .pretraining import (
-    dynamics_figure as dynamics_figure,
-    layer_title as layer_title,
-    loss_figure as loss_figure,
-    stage_table as stage_table,
-    starts as starts,
+    sections as sections,
 )
 from .probe import (
     MAIN_MEASURES as MAIN_MEASURES,
+    ablation_figures as ablation_figures,
+    ablation_table as ablation_table,
     check_table as check_table,
     cooccurrence_table as cooccurrence_table,
     difference_table as difference_table,
@@ -59,19 +54,13 @@ from .probe import (
     forest_figures as forest_figures,
     head_figures as head_figures,
     head_table as head_table,
-    ratio_figure as ratio_figure,
-    ratio_table as ratio_table,
-    topic_figures as topic_figures,
-    verdict_table as verdict_table,
-)
-from .probe_layers import (
-    ablation_figures as ablation_figures,
-    ablation_table as ablation_table,
-    document_table as document_table,
     label_figures as label_figures,
     label_table as label_table,
+    ratio_figure as ratio_figure,
+    ratio_table as ratio_table,
     state_figures as state_figures,
     state_table as state_table,
+    verdict_table as verdict_table,
 )
 from .runs import (
     happening as happening,
@@ -82,15 +71,22 @@ from .runs import (
 from .theory import landscape_figure as landscape_figure
 from .timelines import (
     WordPlane as WordPlane,
+    dynamics_figure as dynamics_figure,
+    layer_title as layer_title,
+    loss_figure as loss_figure,
     moment_table as moment_table,
     pretrain_moment as pretrain_moment,
     run_moment as run_moment,
+    stage_table as stage_table,
+    starts as starts,
     timeline_figures as timeline_figures,
     timeline_moment as timeline_moment,
     word_plane as word_plane,
 )
 from .topics import (
     compared_table as compared_table,
+    document_table as document_table,
+    topic_figures as topic_figures,
     topic_model_table as topic_model_table,
     word_figure as word_figure,
     word_table as word_table,

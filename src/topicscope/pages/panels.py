@@ -1,13 +1,16 @@
-"""What a report is made of, as data: panels, figures, tables, judgements, texts and sections.
+"""What a report is made of, as data; who makes it; and what pictures and page share (pens, ticks, places of marks).
 
-Below: what pictures and page share: pens, ticks, legends, and where marks and bands are placed.
+sections(read("runs/demo"))     # the same call for a run, a probe, a sweep, ...
 """
 
+import importlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from topicscope.ground import Result, refuse
 
 
 @dataclass
@@ -254,6 +257,29 @@ class Section:
     verdict: Judgement | None = None  # the judgement on a claim, or None
     config: Mapping[str, object] = field(default_factory=dict)  # the settings, as the page lists them
     texts: list[MarkedText] = field(default_factory=list)  # documents with coloured words
+
+
+BUILDERS = {
+    "dynamics": ".theory.dynamics_sections",
+    "landscape": ".theory.landscape_sections",
+    "optimum": ".theory.optimum_sections",
+    "pretrain": ".timelines.pretrain_sections",
+    "sweep": ".maps.sweep_sections",
+    "theorem": ".theory.theorem_sections",
+    "train": ".runs.run_sections",
+    "probe": ".probe.probe_sections",
+    "timeline": ".timelines.timeline_sections",
+    "topics": ".topics.topic_model_sections",
+    "words": ".topics.word_sections",
+}  # by kind: module of this room (with '.' before it) or any other, and its function from the result to its sections
+
+
+def sections(result: Result) -> list[Section]:
+    """The parts of a result's report: figures, tables and what they show."""
+    known = ", ".join(BUILDERS)
+    refuse((result.kind not in BUILDERS, f"no figures for results of kind {result.kind!r}; expected one of: {known}"))
+    module, _, function = BUILDERS[result.kind].rpartition(".")
+    return getattr(importlib.import_module(module, __package__), function)(result)
 
 
 PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}

@@ -1,38 +1,44 @@
-"""A probe: verdicts, effects, heads, topics, co-occurrence; the paper's Tables 1, 2 and 5."""
+"""A probe: the paper's Tables 1, 2 and 5, verdicts and heads; then hidden states, labels and ablation by layer."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from topicscope.language import (
     CONTROLS,
+    TREATMENTS,
+    AblationRow,
     CooccurrenceRow,
     HeadRow,
+    LabelRow,
     Measurement,
     ModelVerdict,
     PairContrast,
     Probe,
     ProbeRow,
-    TopicRow,
+    StateRow,
+    accuracy_text,
     interval_text,
     ratio_text,
     short,
     standing_heads,
 )
+from topicscope.measure import FOLDS, Effect, Interval
 from topicscope.pages.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded, curve_of
-from topicscope.pages.probe_layers import (
-    ablation_section,
-    against_chance,
+from topicscope.pages.topics import (
     at_first,
     by_model,
     document_section,
-    label_section,
     number,
     setting_name,
     setting_of,
-    state_section,
+    topic_figures,
+    topic_table,
     with_interval,
 )
+
+Layered = TypeVar("Layered", LabelRow, StateRow)
 
 MAIN_MEASURES = ("cosine", "dot", "attention")
 # the verdict on attention is on one of the two: tables have both
@@ -143,24 +149,6 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
     )
 
 
-def topic_table(topics: Sequence[TopicRow]) -> TableData:
-    return TableData(
-        f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
-        ["model", "topic", "words", "inside", "nearest", "farthest"],
-        [
-            [
-                short(topic.model),
-                topic.name,
-                str(topic.words),
-                number(topic.cosine),
-                f"{topic.nearest} ({number(topic.nearest_cosine)})",
-                f"{topic.farthest} ({number(topic.farthest_cosine)})",
-            ]
-            for topic in at_first(topics)
-        ],
-    )
-
-
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
     """The paper's Table 2 for a probe: pairs of one topic against the pairs that stand together most often."""
     measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
@@ -207,8 +195,7 @@ NAMES = {
     "cooccurrence": "co-occurrence",
     "fresh_weights": "fresh weights",
 }
-SHUFFLED = "shuffled topics (95%)"
-FOREST_NAMES = {"trained": "trained", "random": "fresh weights"}
+CHANCE = "shuffled topics (95%)"
 MEASURES = {
     "cosine": "cosine of word embeddings",
     "attention": "attention, mean over heads",
@@ -264,7 +251,7 @@ def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
             "difference with topics shuffled among words. Zero: no topics.",
             [forest(mine, name, title) for name, title in MEASURES.items() if any(row.effects[name] for row in mine)],
             len(MEASURES),
-            {SHUFFLED: "#9aa0a6"},
+            {CHANCE: "#9aa0a6"},
         )
         for place, model, mine in by_model(rows)
     ]
@@ -276,17 +263,13 @@ def forest(rows: Sequence[ProbeRow], measure: str, title: str) -> Points:
     return Points(
         title,
         ["given topics" if t is None else f"{t:g}" + ("" if w == "one" else f", {w}") for t, w in settings],
-        against_chance(effects, FOREST_NAMES, SHUFFLED),
+        against_chance(effects, {"trained": "trained", "random": "fresh weights"}, CHANCE),
         "difference",
         [(0.0, "no difference")],
     )
 
 
-SHOWN = 8  # topics at each end that a figure shows: the tightest and the loosest
-
-
 def probe_sections(probe: Probe) -> list[Section]:
-    given = bool(probe.rows) and probe.rows[0].threshold is None
     sections = [
         Section(
             "Does the model encode topics?",
@@ -301,7 +284,7 @@ def probe_sections(probe: Probe) -> list[Section]:
             "Same-topic mean over different-topic mean; 'undefined' where the different-topic mean may be zero. "
             "Attention is that of the encoder where there is one: the mean over all heads, and that over the topical "
             "heads, if there are any. The answer on attention is on the better of the two; its sentence says which.",
-            figures=[] if given else [ratio_figure(probe.rows)],
+            figures=[ratio_figure(probe.rows)] if not probe.rows or probe.rows[0].threshold is not None else [],
             tables=[ratio_table(probe.rows)],
         ),
         Section(
@@ -415,25 +398,290 @@ def head_map(model: str, part: str, heads: Sequence[HeadRow]) -> Heat:
     return Heat(f"{part} attention", z.tolist(), "head", "layer", shown_in=f"{model} {part}")
 
 
-def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
+TITLES = {
+    "raw": "cosine of states",
+    "centred": "minus the mean state",
+    "all_but_top": "minus the three main directions too",
+}
+FRESH = "random weights"
+WEIGHTS = {"trained": "trained", "random": FRESH}
+TOPICAL, RANDOM = "topical heads", "random heads of the same layers"
+
+
+def state_section(probe: Probe) -> Section:
+    return Section(
+        "In which layers are topics?",
+        "Layer 0 is the output of the embedding layer. Difference: mean cosine of the hidden states of two words "
+        "of one topic minus that of two words of different topics. The two words stand in different documents, so "
+        "a shared context does not make them alike. 95%: bootstrap over topics; the band of shuffled topics is "
+        "the middle 95% when topics are given to words at random. R2: how much of a document's topic mixture a "
+        "linear (ridge) map of its mean state at words predicts in documents that it was not fitted to, of all "
+        "variance between documents. Bag of words: the same from log word counts. Half of the words: the mixture "
+        "that the topic model infers from every second word, as it is. Shuffled: mixtures given to other "
+        "documents. Random weights: the same architecture, untrained.",
+        figures=state_figures(probe.states),
+        tables=[state_table(probe.states)],
+    )
+
+
+def by_part(rows: Sequence[Layered]) -> Iterator[tuple[str, list[Layered]]]:
+    """Short name and rows of each part (encoder, decoder) of each model."""
+    for model, part in dict.fromkeys((row.model, row.part) for row in rows):
+        yield f"{short(model)}, {part}", [row for row in rows if (row.model, row.part) == (model, part)]
+
+
+def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
+    """Of each model the rows at the threshold with most words."""
+    most = {model: setting_of(max(mine, key=lambda row: row.words)) for _, model, mine in by_model(rows)}
+    return [row for _, model, mine in by_model(rows) for row in mine if setting_of(row) == most[model]]
+
+
+def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
+    drawn = [
+        (
+            part,
+            mine,
+            [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)],
+        )
+        for part, mine in by_part(shown_states(rows))
+    ]
+    known = [(part, mine, [panel for panel in panels if panel.series]) for part, mine, panels in drawn]
     return [
         Figure(
-            f"probe-topics-{place}",
-            f"{short(model)}: topics",
-            "Mean cosine inside topics and to other topics.",
-            [topic_panel(sorted(at_first(mine), key=lambda topic: -topic.cosine))],
-            columns=1,
+            f"probe-states-{place}",
+            f"{part}: hidden states by layer, {setting_name(mine)}",
+            "Curves over layers: same-topic minus different-topic cosine, and R2 of the topic mixture.",
+            panels,
+            columns=3,
         )
-        for place, model, mine in by_model(topics)
+        for place, (part, mine, panels) in enumerate((one for one in known if one[2]), start=1)
     ]
 
 
-def topic_panel(topics: list[TopicRow]) -> Points:
-    shown = topics if len(topics) <= 2 * SHOWN else topics[:SHOWN] + topics[-SHOWN:]
-    curves: dict[str, list[float | None]] = {
-        "inside the topic": [topic.cosine for topic in shown],
-        "to the nearest topic": [topic.nearest_cosine for topic in shown],
-        "to the farthest topic": [topic.farthest_cosine for topic in shown],
+def against_chance(
+    effects: Sequence[tuple[str, float, Effect | None]], weights: Mapping[str, str], shuffled: str
+) -> list[Series]:
+    """Differences of (variant, x, effect) for each kind of weights, and their middle 95% with shuffled topics.
+
+    Curves without points are left out.
+    """
+    known = [(variant, x, effect) for variant, x, effect in effects if effect is not None]
+    series = [
+        banded(name, [(x, effect.difference, effect.interval) for of, x, effect in known if of == variant])
+        for variant, name in weights.items()
+    ]
+    null = [(x, effect.null_interval) for of, x, effect in known if of == "trained" and effect.null_interval]
+    series.append(banded(shuffled, [(x, (low + high) / 2, (low, high)) for x, (low, high) in null]))
+    return [curve for curve in series if curve.x]
+
+
+def curves_by_layer(values: Sequence[tuple[StateRow | LabelRow, float | None, Interval | None]]) -> list[Series]:
+    return [
+        banded(name, [(float(row.layer), value, ends) for row, value, ends in values if row.variant == variant])
+        for variant, name in WEIGHTS.items()
+    ]
+
+
+def layer_panel(title: str, series: list[Series], y_label: str, levels: Sequence[tuple[float, str]] = ()) -> Lines:
+    return Lines(title, [curve for curve in series if curve.x], "layer", y_label, levels=list(levels))
+
+
+def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
+    effects = [(row.variant, float(row.layer), row.effects[treatment]) for row in rows]
+    return layer_panel(
+        TITLES[treatment], against_chance(effects, WEIGHTS, "shuffled topics"), "same minus different topic"
+    )
+
+
+def mixture_panel(rows: Sequence[StateRow]) -> Lines:
+    scores = [(row, row.mixture) for row in rows if row.mixture is not None]
+    series = curves_by_layer([(row, score.mixture_r2, score.mixture_interval) for row, score in scores])
+    chance = [(float(row.layer), score.shuffled_r2, None) for row, score in scores if row.variant == "trained"]
+    series.append(banded("shuffled mixtures", chance))
+    levels = [
+        (r2, label)
+        for _, score in scores[:1]
+        for r2, label in ((score.bag_of_words_r2, "bag of words"), (score.half_document_r2, "half of the words"))
+        if r2 is not None
+    ]
+    return layer_panel("topic mixture from the mean state", series, "R2", levels)
+
+
+def position_panel(rows: Sequence[StateRow]) -> Lines:
+    """Of the trained model: one curve per place in the document."""
+    trained = [row for row in rows if row.variant == "trained"]
+    scores = [(row.layer, row.mixture.by_position) for row in trained if row.mixture is not None]
+    series = [
+        curve_of(f"after {place} of the words", [(layer, r2.get(place)) for layer, r2 in scores], markers=True)
+        for place in dict.fromkeys(place for _, r2 in scores for place in r2)
+    ]
+    return layer_panel("topic mixture from a single state", series, "R2")
+
+
+def state_table(rows: Sequence[StateRow]) -> TableData:
+    shown = shown_states(rows)
+    fresh = {
+        (row.model, row.part, row.layer): row.mixture.mixture_r2
+        for row in shown
+        if row.variant == "random" and row.mixture is not None
     }
-    series = [curve_of(label, enumerate(values)) for label, values in curves.items()]
-    return Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")
+    return TableData(
+        f"Hidden states by layer: same minus different topic (cosine), and R2 of the topic mixture, "
+        f"{setting_name(shown)}",
+        [
+            *("model", "layer", "words", "difference (95%)", "without main directions (95%)", "p"),
+            *("R2 (95%)", f"R2, {FRESH}", "R2, bag of words"),
+        ],
+        [
+            [
+                short(row.model),
+                f"{row.part} {row.layer}{' (embedding output)' if row.layer == 0 else ''}",
+                str(row.words),
+                *(
+                    "-" if effect is None else with_interval(effect.difference, effect.interval)
+                    for effect in (row.raw, row.effects["all_but_top"])
+                ),
+                number(row.raw.p_value if row.raw else None),
+                f"{number(row.mixture.mixture_r2)} {interval_text(row.mixture.mixture_interval)}"
+                if row.mixture
+                else "-",
+                number(fresh.get((row.model, row.part, row.layer))),
+                number(row.mixture.bag_of_words_r2 if row.mixture else None),
+            ]
+            for row in shown
+            if row.variant == "trained"
+        ],
+    )
+
+
+def ablation_section(probe: Probe) -> Section:
+    return Section(
+        "Does the model use its topical heads?",
+        "Rise of the loss (nats per predicted token) when these heads output their mean at every position, "
+        "so that nothing which they say about the text is left. Encoders predict masked tokens, decoders the next "
+        "token. Topic words: the words of all topics; other words: all other tokens. Random heads: sets of as many "
+        "other heads of the same layers. 95%: documents are drawn again, and of random heads one set each time, so "
+        "the interval also shows how random sets differ. Difference: topical minus random. 'Yes' needs an interval "
+        "of the difference above zero.",
+        figures=ablation_figures(probe.ablation),
+        tables=[ablation_table(probe.ablation)],
+    )
+
+
+def ablation_figures(rows: Sequence[AblationRow]) -> list[Figure]:
+    return [
+        Figure(
+            f"probe-ablation-{place}",
+            f"{short(model)}: the loss without topical heads",
+            "Rise of the loss without topical heads and without random heads, with 95% intervals.",
+            [
+                Points(
+                    "heads output their mean",
+                    [f"at {row.at}" for row in mine],
+                    [
+                        banded(TOPICAL, [(x, row.topical_rise, row.topical_interval) for x, row in enumerate(mine)]),
+                        banded(RANDOM, [(x, row.random_rise, row.random_interval) for x, row in enumerate(mine)]),
+                    ],
+                    "rise of the loss (nats)",
+                    [(0.0, "no rise")],
+                )
+            ],
+            columns=1,
+        )
+        for place, model, mine in by_model([row for row in rows if row.topical_rise is not None])
+    ]
+
+
+def ablation_table(rows: Sequence[AblationRow]) -> TableData:
+    return TableData(
+        "Rise of the loss without topical heads, and without random ones",
+        [
+            *("model", "at", "matter more?", "heads", "random sets", "tokens in documents", "loss"),
+            *("rise, topical (95%)", "rise, random (95%)", "difference (95%)", "why"),
+        ],
+        [
+            [
+                short(row.model),
+                row.at,
+                row.answer,
+                str(row.heads),
+                str(row.draws),
+                f"{row.positions:,} in {row.documents}",
+                number(row.loss),
+                with_interval(row.topical_rise, row.topical_interval),
+                with_interval(row.random_rise, row.random_interval),
+                with_interval(row.difference, row.interval),
+                "; ".join(text for text in (row.why, row.remark) if text),
+            ]
+            for row in rows
+        ],
+        folded=True,
+    )
+
+
+def label_section(probe: Probe) -> Section:
+    return Section(
+        "Do hidden states predict the label of a document?",
+        "Accuracy: the share of documents whose label a linear classifier (ridge regression to the labels, the "
+        "largest counts) guesses from the mean state at words, in documents that it was not fitted to. Macro F1: "
+        "the mean over labels of 2 hits / (documents of the label + guesses of it). 95%: bootstrap over documents. "
+        "Bag of words: the same classifier on log word counts. Most common label: the accuracy of always guessing "
+        "it. The largest of many layers is large by chance too. So 'layer chosen' takes for every fifth of the "
+        "documents the layer that does best on the others. Random weights: the same architecture, untrained.",
+        figures=label_figures(probe.labels),
+        tables=[label_table(probe.labels)],
+    )
+
+
+def label_figures(rows: Sequence[LabelRow]) -> list[Figure]:
+    return [
+        Figure(
+            f"probe-labels-{place}",
+            f"{part}: labels from the mean state",
+            "Curves over layers: accuracy and macro F1 of the label, trained and random weights.",
+            [
+                layer_panel(
+                    "accuracy",
+                    curves_by_layer([(row, row.accuracy, row.interval) for row in mine]),
+                    "accuracy",
+                    [(mine[0].bag_of_words, "bag of words"), (mine[0].majority, "most common label")],
+                ),
+                layer_panel(
+                    "macro F1",
+                    curves_by_layer([(row, row.macro_f1, row.macro_f1_interval) for row in mine]),
+                    "macro F1",
+                    [(mine[0].bag_of_words_macro_f1, "bag of words")],
+                ),
+            ],
+        )
+        for place, (part, mine) in enumerate(by_part(rows), start=1)
+    ]
+
+
+def label_table(rows: Sequence[LabelRow]) -> TableData:
+    fresh = {
+        (row.model, row.part, row.layer): accuracy_text(row.accuracy, row.interval)
+        for row in rows
+        if row.variant == "random"
+    }
+    return TableData(
+        "Labels from hidden states by layer",
+        [
+            *("model", "layer", "accuracy (95%)", "macro F1 (95%)"),
+            *("random weights (95%)", "bag of words (95%)", "most common label", "layer chosen"),
+        ],
+        [
+            [
+                short(row.model),
+                f"{row.part} {row.layer}",
+                accuracy_text(row.accuracy, row.interval),
+                accuracy_text(row.macro_f1, row.macro_f1_interval),
+                fresh.get((row.model, row.part, row.layer), "-"),
+                accuracy_text(row.bag_of_words, row.bag_of_words_interval),
+                f"{row.majority:.2f}",
+                f"{row.chosen_folds} of {FOLDS}",
+            ]
+            for row in rows
+            if row.variant == "trained"
+        ],
+    )

@@ -1,16 +1,34 @@
-"""Fitted topics (their numbers compared, a map, their words), and the word map of Figure 3."""
+"""Fitted topics (their numbers compared, a map, their words), Figure 3, and a probe's topics and documents."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
-from topicscope.language import TopicQuality, Topics, WordMap, best, short
-from topicscope.measure import topic_map
+from topicscope.language import (
+    AblationRow,
+    CooccurrenceRow,
+    DocumentRow,
+    HeadRow,
+    Probe,
+    ProbeRow,
+    ShownDocument,
+    StateRow,
+    TopicQuality,
+    TopicRow,
+    Topics,
+    WordMap,
+    best,
+    interval_text,
+    short,
+)
+from topicscope.measure import Interval, topic_map
 from topicscope.pages.panels import (
     Circles,
     Figure,
     Heat,
     Lines,
+    MarkedText,
     Panel,
     Points,
     Section,
@@ -23,6 +41,10 @@ from topicscope.pages.panels import (
 MOST_NAMED = 8  # topics whose names fit side by side under a figure; of more, the map shows coherence in colours
 MOST_MAPPED = 300  # circles, the largest topics; more would hide each other
 MOST_WORDS = 30  # of a topic that is chosen
+SHOWN = 8  # a probe's topics at each end that a figure shows: the tightest and the loosest
+
+Row = TypeVar("Row", AblationRow, CooccurrenceRow, DocumentRow, HeadRow, ProbeRow, StateRow, TopicRow)
+Chosen = TypeVar("Chosen", HeadRow, ProbeRow, StateRow, TopicRow)
 
 
 def topic_model_sections(topics: Topics) -> list[Section]:
@@ -200,4 +222,191 @@ def word_table(words: WordMap) -> TableData:
         f"Cosines, {short(words.model)}",
         ["", *words.labels],
         [[label, *(f"{value:.2f}" for value in row)] for label, row in zip(words.labels, words.cosine, strict=True)],
+    )
+
+
+def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
+    """Of which words the rows are, by the first of them."""
+    if not rows or rows[0].threshold is None:
+        return "given topics"
+    many = ", many topics per word" if rows[0].topics_per_word == "many" else ""
+    return f"threshold {rows[0].threshold:g}{many}"
+
+
+def setting_of(row: Chosen) -> tuple[float | None, str]:
+    return row.threshold, row.topics_per_word
+
+
+def at_first(rows: Sequence[Chosen]) -> list[Chosen]:
+    """The rows at the first threshold and kind of topics."""
+    return [row for row in rows if setting_of(row) == setting_of(rows[0])]
+
+
+def by_model(rows: Sequence[Row]) -> Iterator[tuple[int, str, list[Row]]]:
+    """Number (from 1), name and rows of each model."""
+    for place, model in enumerate(dict.fromkeys(row.model for row in rows), start=1):
+        yield place, model, [row for row in rows if row.model == model]
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}g}"
+
+
+def with_interval(value: float | None, interval: Interval | None) -> str:
+    return "-" if value is None else f"{value:.3g} {interval_text(interval)}"
+
+
+def topic_table(topics: Sequence[TopicRow]) -> TableData:
+    return TableData(
+        f"Topics: inside, nearest, farthest (mean cosine), {setting_name(topics)}",
+        ["model", "topic", "words", "inside", "nearest", "farthest"],
+        [
+            [
+                short(topic.model),
+                topic.name,
+                str(topic.words),
+                number(topic.cosine),
+                f"{topic.nearest} ({number(topic.nearest_cosine)})",
+                f"{topic.farthest} ({number(topic.farthest_cosine)})",
+            ]
+            for topic in at_first(topics)
+        ],
+    )
+
+
+def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
+    return [
+        Figure(
+            f"probe-topics-{place}",
+            f"{short(model)}: topics",
+            "Mean cosine inside topics and to other topics.",
+            [topic_panel(sorted(at_first(mine), key=lambda topic: -topic.cosine))],
+            columns=1,
+        )
+        for place, model, mine in by_model(topics)
+    ]
+
+
+def topic_panel(topics: list[TopicRow]) -> Points:
+    shown = topics if len(topics) <= 2 * SHOWN else topics[:SHOWN] + topics[-SHOWN:]
+    curves: dict[str, list[float | None]] = {
+        "inside the topic": [topic.cosine for topic in shown],
+        "to the nearest topic": [topic.nearest_cosine for topic in shown],
+        "to the farthest topic": [topic.farthest_cosine for topic in shown],
+    }
+    series = [curve_of(label, enumerate(values)) for label, values in curves.items()]
+    return Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")
+
+
+def document_section(probe: Probe) -> Section:
+    shown = shown_documents(probe)
+    note = (
+        "Contrast of a document: attention to words of the same topic minus attention to words of other topics, inside "
+        f"the document; the mean over all heads, trained weights ({measured_at(probe.documents)}). Attention is "
+        "debiased: without preference it is .01. All documents are in documents.csv and documents.parquet."
+    )
+    if shown:
+        note += (
+            " Below are documents to look at: those with the highest and the lowest contrast, among documents with "
+            "enough pairs of words, and some at random. Words of topics are coloured, with the number of their topic. "
+            "Point at a word, click it, or move with the arrow keys: the words that it attends to are filled, the more "
+            "the larger the weight."
+        )
+    return Section(
+        "What does it look like in documents?",
+        note,
+        figures=contrast_figures(probe.documents),
+        tables=[document_table(probe)] if shown else [],
+        texts=[marked_text(one, row, probe.heads) for one, row in shown],
+    )
+
+
+def measured_at(rows: Sequence[DocumentRow]) -> str:
+    """The part and the threshold of the contrasts; of each model, where they differ."""
+    places = {
+        model: f"{row.part}, given topics"
+        if row.threshold is None
+        else f"{row.part}, threshold {row.threshold:g}, the one with most words"
+        for _, model, (row, *_) in by_model(rows)
+    }
+    if len(set(places.values())) == 1:
+        return next(iter(places.values()))
+    return "; ".join(f"{short(model)}: {place}" for model, place in places.items())
+
+
+def contrast_figures(rows: Sequence[DocumentRow]) -> list[Figure]:
+    contrasts = {
+        model: sorted(row.contrast for row in mine if row.contrast is not None) for _, model, mine in by_model(rows)
+    }
+    series = [curve_of(short(model), enumerate(values, start=1)) for model, values in contrasts.items() if values]
+    panel = Lines("", series, "documents, lowest contrast first", "contrast", levels=[(0.0, "no difference")])
+    alt = "Same-topic minus different-topic attention of each document, in order of size."
+    return [Figure("probe-documents", "Contrast of each document", alt, [panel], columns=1)] if series else []
+
+
+def document_table(probe: Probe) -> TableData:
+    return TableData(
+        "The documents below",
+        [
+            *("model", "document", "chosen for", "words", "tokens read", "of topics", "contrast"),
+            *("pairs (same + different)", "loss"),
+        ],
+        [
+            [
+                short(row.model),
+                row.named,
+                one.why,
+                f"{row.words:,}",
+                f"{row.tokens:,}",
+                f"{row.topic_words:,}",
+                number(row.contrast),
+                f"{row.same_pairs:,} + {row.different_pairs:,}",
+                number(row.loss),
+            ]
+            for one, row in shown_documents(probe)
+        ],
+    )
+
+
+def shown_documents(probe: Probe) -> list[tuple[ShownDocument, DocumentRow]]:
+    rows = {(row.model, row.document): row for row in probe.documents}
+    return [(one, rows[one.model, one.document]) for one in probe.shown]
+
+
+def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
+    """`ranked`: heads of all models, parts and thresholds, the largest difference first.
+
+    Of those of the document's part at the first threshold, where heads are said to carry topics, the first that does
+    is shown first.
+    """
+    mine = [head for head in ranked if (head.model, head.part) == (document.model, document.part)]
+    order = [(head.layer, head.head) for head in at_first(mine)]
+    places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
+    contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
+    topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
+    words = sum(piece.topic is not None for piece in document.pieces)
+    heads = sum(one.head is not None for one in document.heads)
+    some = f"{heads} of {document.all_heads} heads, those with topics first."
+    return MarkedText(
+        f"{short(document.model)}, document {row.named}: {document.why}{contrast}",
+        f"Main topics (shares of its mixture): {topics or 'none'}. {len(document.pieces)} words and marks"
+        f"{', the first of a longer text' if document.cut else ''}; {words} of topics. "
+        f"Attention of the {document.part}, by word: summed over the tokens of the word that is attended, the "
+        f"mean over those of the word that attends. Kept: the {document.keys} largest weights of each word, rounded; "
+        f"the mean over the heads of each layer, and "
+        f"{'all heads.' if heads == document.all_heads else some}",
+        [(piece.before, piece.text, piece.topic) for piece in document.pieces],
+        [(topic.name, f"{topic.name} ({', '.join(topic.words)})") for topic in document.topics],
+        [
+            (
+                f"{one.layer}",
+                "mean over heads" if one.head is None else f"{one.head}{' (carries topics)' if one.topical else ''}",
+                one.links,
+            )
+            for one in document.heads
+        ],
+        document.keys,
+        ("layer", "head"),
+        next((places[head] for head in order if head in places), 0),
+        f"{document.model} {document.part}",
     )
