@@ -17,7 +17,6 @@ from topicscope.pages import Circles, Figure, Heat, Lines, Map, Points, Series, 
 from topicscope.pages.drawing import canvas, csv_rows
 from topicscope.pages.panels import (
     GREY,
-    LARGEST_CIRCLE,
     MARK_COLOUR,
     PALETTE,
     SMALLEST_CIRCLE,
@@ -392,7 +391,7 @@ THREE = Circles(
 
 
 def test_areas_are_in_proportion_and_small_ones_can_be_seen() -> None:
-    assert diameters(THREE) == [LARGEST_CIRCLE / 2, LARGEST_CIRCLE, SMALLEST_CIRCLE]
+    assert diameters(THREE) == [THREE.diameter / 2, THREE.diameter, SMALLEST_CIRCLE]
     assert math.isclose((diameters(THREE)[1] / diameters(THREE)[0]) ** 2, 0.4 / 0.1)
     assert largest_first(THREE) == [1, 0, 2]
 

@@ -93,8 +93,8 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     xs, ys = positions(heat.x, z.shape[1]), positions(heat.y, z.shape[0])
     colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
     if heat.x is None and heat.y is None:
-        aspect: Literal["equal", "auto"] = "equal" if z.shape[0] == z.shape[1] else "auto"
-        image: ScalarMappable = axes.imshow(z, interpolation="nearest", aspect=aspect, **colours)
+        colours |= {"interpolation": "nearest", "aspect": "equal" if z.shape[0] == z.shape[1] else "auto"}
+        image: ScalarMappable = axes.imshow(z, **colours)
     else:
         image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
         if heat.log:
@@ -133,16 +133,8 @@ def draw_marks(axes: Axes, heat: Heat) -> None:
     for mark in placed_marks(heat):
         (x, y), side = LABEL_PLACES[mark.label_at]
         size, colour, edge = (6, "white", "black") if mark.shape == "ring" else (12, MARK_COLOUR, "white")
-        axes.plot(
-            mark.x,
-            mark.y,
-            marker=SHAPES[mark.shape],
-            markersize=size,
-            color=colour,
-            markeredgecolor=edge,
-            linestyle="none",
-            clip_on=False,
-        )
+        marker: Any = {"marker": SHAPES[mark.shape], "markersize": size, "color": colour, "markeredgecolor": edge}
+        axes.plot(mark.x, mark.y, **marker, linestyle="none", clip_on=False)
         axes.annotate(
             plain(mark.label),
             (mark.x, mark.y),

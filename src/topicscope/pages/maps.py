@@ -20,8 +20,7 @@ WORDS = {"phase": PHASE_COLOURS, "predicted_phase": PREDICTED_COLOURS}
 MEANINGS: dict[str, str] = {
     **{str(name): meaning for name, meaning in PHASE_MEANINGS.items()},
     NOT_COVERED: "the laws of learning do not cover these settings, so no phase is predicted",
-}
-"""What the words of maps of phases mean."""
+}  # of the words of maps of phases
 NO_AXIS = "-"
 MOST_PANELS = 24
 MOST_ROWS = 40  # points that a table shows one by one; of more it shows how many are in which phase

@@ -17,8 +17,8 @@ from topicscope.ground import InputError, Result
 from topicscope.pages.page import bundled, curves_of_rows, environment, judged_of, map_parts, source, with_anchors
 from topicscope.pages.panels import Section
 
+# from the name of a question and its details: what the view gets, as JSON has it
 Answer = Callable[[str, Mapping[str, Any]], object]
-"""From the name of a question and its details: what the view gets, as JSON has it."""
 
 
 class Library(ipywidgets.Widget):  # type: ignore[misc]  # ships no types

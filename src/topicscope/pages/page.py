@@ -77,8 +77,7 @@ THUMBNAIL = (192, 112)  # pixels, at most: shown at half of it, for fine screens
 MOST_ROWS = 20  # of the table that a notebook shows
 NUMBER = re.compile(r"[-–—]?|[-+−±]?\s*[\d.,]+([eE][-+]?\d+)?\s*([%s×x]|±.*|\(.*\)|\[.*\])?")
 
-Judged = tuple[str, Section, list[str]]
-"""Of a claim: its anchor, its section, its small pictures as data."""
+Judged = tuple[str, Section, list[str]]  # of a claim: its anchor, its section, its small pictures as data
 
 
 def write_report(
@@ -211,15 +210,19 @@ def duration(seconds: float | None) -> str:
     return "-" if seconds is None else f"{seconds:.1f}" if seconds < 10 else f"{seconds:,.0f}"
 
 
-OTHER_SPECS: dict[str, Callable[..., Spec]] = {"heat": heat_spec, "map": map_spec, "circles": circles_spec}
+SPECS: dict[str, Callable[..., Spec]] = {
+    "heat": heat_spec,
+    "map": map_spec,
+    "lines": lines_spec,
+    "points": points_spec,
+    "circles": circles_spec,
+}
 
 
 def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) -> Spec:
-    if isinstance(panel, Lines):
-        return lines_spec(panel, pens_of, legend=legend)
-    if isinstance(panel, Points):
-        return points_spec(panel, pens_of, legend=legend)
-    return OTHER_SPECS[panel.kind](panel)
+    return SPECS[panel.kind](
+        panel, **({"pens_of": pens_of, "legend": legend} if isinstance(panel, Lines | Points) else {})
+    )
 
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:

@@ -44,8 +44,6 @@ class Heat:
 
 @dataclass
 class Series:
-    """One curve of a panel, with or without an interval around it."""
-
     name: str  # what the legend calls it
     x: list[float]  # where the values stand, such as steps (n numbers)
     y: list[float]
@@ -73,6 +71,11 @@ def curve_of(name: str, points: Iterable[tuple[float, float | None]], *, markers
     return Series(name, [x for x, _ in known], [y for _, y in known], markers=markers)
 
 
+def drawn(series: Iterable[Series]) -> list[Series]:
+    """Those that have points."""
+    return [one for one in series if one.x]
+
+
 @dataclass
 class Lines:
     title: str
@@ -89,8 +92,6 @@ class Lines:
 
 @dataclass
 class Points:
-    """Numbers with intervals by category: for each category and series a mean, and an interval around it."""
-
     title: str
     categories: list[str]  # names of the categories, from left to right
     series: list[Series]  # one per kind of number; its x are places in `categories`, from 0
@@ -137,7 +138,7 @@ class Circles:
     # for each circle a list of (name, number as text), shown when the reader clicks it
     details: list[list[tuple[str, str]]] = field(default_factory=list)
     colours: list[str] | None = None  # for each circle, in place of those of `values`; None: by `values`
-    diameter: float | None = None  # diameter of the largest circle, in pixels; None: large enough for a name
+    diameter: float = 56.0  # of the largest circle: pixels on the page, points in a picture. 56: room for a name
     # left, right, bottom and top end of the axes; None: from the data
     ends: tuple[float, float, float, float] | None = None
     kind: Literal["circles"] = "circles"
@@ -147,8 +148,8 @@ Panel = Heat | Map | Lines | Points | Circles
 
 
 Verdict = Literal["reproduced", "not reproduced", "undecided", "skipped"]
+# what tables and pages say; claims that are not the paper's are as predicted, or not
 VERDICT_WORDS = ("reproduced", "as predicted", "not reproduced", "not as predicted", "undecided", "skipped")
-"""What tables and pages say; claims that are not the paper's are as predicted, or not."""
 
 
 def counted(words: Iterable[str]) -> str:
@@ -158,11 +159,9 @@ def counted(words: Iterable[str]) -> str:
 
 @dataclass
 class Figure:
-    """A figure: panels in rows, with a title and a description for those who cannot see it."""
-
     name: str  # name of its files: letters, digits and '-'
     title: str
-    alt: str  # what the figure shows, in words
+    alt: str  # what the figure shows, in words, for those who cannot see it
     panels: Sequence[Panel]  # the panels, row by row
     columns: int = 2
     # by name or group of a curve; other curves take the colours that are left
@@ -191,8 +190,6 @@ class Compared:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, the rule that decides on it, and the verdict."""
-
     claim: str
     rule: str  # how the verdict follows from the numbers; fixed before the run
     paper: str
@@ -292,11 +289,8 @@ MATRIX_COLOURS = {
     "W_E (embedding)": "#009E73",
     "W_pred (head)": "#CC79A7",
     BOTH: "#0072B2",
-}
-"""By the name of a curve. Okabe and Ito's palette, which colour-blind readers can tell apart."""
-
-NORM_CURVES = {f"norm_{part}": f"{symbol} ({part})" for part, symbol in PARTS.items()}
-"""Names of curves by the names of metrics."""
+}  # by the name of a curve
+NORM_CURVES = {f"norm_{part}": f"{symbol} ({part})" for part, symbol in PARTS.items()}  # by the name of a metric
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
@@ -310,8 +304,6 @@ NOTHING = "nothing to show"
 
 @dataclass(frozen=True)
 class Pen:
-    """How the curves of one group are drawn, the same in all panels of a figure."""
-
     colour: str
     dash: int  # number of the dash pattern, below DASH_COUNT
 
@@ -327,8 +319,8 @@ def pens(figure: Figure) -> dict[str, Pen]:
     own = MATRIX_COLOURS | figure.colours  # a matrix has one colour in all figures
     given = {key: own[key] for key in keys if key in own}
     free = [colour for colour in PALETTE if colour not in given.values()] or list(PALETTE)
-    others = [key for key in keys if key not in given]
-    chosen = {key: Pen(free[i % len(free)], i // len(free) % DASH_COUNT) for i, key in enumerate(others)}
+    others = enumerate(key for key in keys if key not in given)
+    chosen = {key: Pen(free[i % len(free)], i // len(free) % DASH_COUNT) for i, key in others}
     return chosen | {key: Pen(colour, 0) for key, colour in given.items()}
 
 
@@ -386,10 +378,9 @@ def placed_marks(heat: Heat) -> list[PlacedMark]:
         side = next((name for name, is_out in sides.items() if is_out), None)
         inside = (min(max(x, xs[0]), xs[-1]), min(max(y, ys[0]), ys[-1]))
         beside: Literal["left", "right"] = "left" if inside[0] > middle else "right"
-        if side is not None:
-            placed.append(PlacedMark(*inside, f"{label} (off the edge)", side, beside))
-        else:
-            placed.append(PlacedMark(*inside, label, shape, "below" if shape == "ring" else beside))
+        text = label if side is None else f"{label} (off the edge)"
+        place = "below" if shape == "ring" and side is None else beside
+        placed.append(PlacedMark(*inside, text, side or shape, place))
     return placed
 
 
@@ -413,14 +404,12 @@ def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
     ]
 
 
-LARGEST_CIRCLE = 56.0  # its diameter: pixels on the page, points in a picture
-SMALLEST_CIRCLE = 8.0
+SMALLEST_CIRCLE = 8.0  # its diameter
 
 
 def diameters(circles: Circles) -> list[float]:
     largest = max(circles.sizes, default=0.0) or 1.0
-    diameter = LARGEST_CIRCLE if circles.diameter is None else circles.diameter
-    return [max(SMALLEST_CIRCLE, diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
+    return [max(SMALLEST_CIRCLE, circles.diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
 
 
 def largest_first(circles: Circles) -> list[int]:

@@ -33,37 +33,28 @@ from topicscope.pages.panels import (
     topic_ticks,
 )
 
-Spec = dict[str, Any]
-"""A piece of what plotly draws, as JSON."""
-
+Spec = dict[str, Any]  # a piece of what plotly draws, as JSON
+MARKERS: Spec = {"type": "scatter", "mode": "markers"}
+NAMED_MARKERS: Spec = {"type": "scatter", "mode": "markers+text"}
+SEE_THROUGH = "rgba(0,0,0,0)"
 FEW_CELLS = 400  # of a matrix that is sent as digits
 
 
 def axis_spec(label: str, *, log: bool = False, **more: Any) -> Spec:
-    return {
-        "title": {"text": broken(label, 36), "standoff": 8},
-        "type": "log" if log else "linear",
-        "exponentformat": "power",
-        "automargin": True,
-        **({"nticks": 5, "tickangle": 0} if log else {}),
-        **more,
-    }
+    title = {"text": broken(label, 36), "standoff": 8}
+    kind = {"type": "log" if log else "linear", "exponentformat": "power", "automargin": True}
+    return {"title": title, **kind, **({"nticks": 5, "tickangle": 0} if log else {}), **more}
 
 
 def layout_spec(x_axis: Spec, y_axis: Spec, *, right: int = 14, **more: Any) -> Spec:
-    return {
-        "xaxis": x_axis,
-        "yaxis": y_axis,
-        "margin": {"l": 44, "r": right, "t": 12, "b": 40},
-        "font": {"size": 13},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "hovermode": "closest",
-        "hoverlabel": {"font": {"size": 13}, "namelength": -1},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
-        "autosize": True,
-        **more,
-    }
+    margin = {"l": 44, "r": right, "t": 12, "b": 40}
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
+    return (
+        {"xaxis": x_axis, "yaxis": y_axis, "margin": margin, "font": {"size": 13}}
+        | {"paper_bgcolor": SEE_THROUGH, "plot_bgcolor": SEE_THROUGH, "hovermode": "closest"}
+        | {"hoverlabel": {"font": {"size": 13}, "namelength": -1}, "legend": legend, "autosize": True}
+        | more
+    )
 
 
 def hover_of(panel: Heat | Map, places: str, value: str) -> str:
@@ -104,14 +95,7 @@ def cells(matrix: Float[np.ndarray, "m n"]) -> list[list[float | None]] | Spec:
     return {"float32": base64.b64encode(shown.astype("<f4").tobytes()).decode(), "columns": matrix.shape[1]}
 
 
-SYMBOLS = {
-    "star": "star",
-    "ring": "circle",
-    "left": "triangle-left",
-    "right": "triangle-right",
-    "down": "triangle-down",
-    "up": "triangle-up",
-}
+SYMBOLS = {"star": "star", "ring": "circle"} | {side: f"triangle-{side}" for side in ("left", "right", "down", "up")}
 LABEL_PLACES = {"left": "middle left", "right": "middle right", "below": "bottom center"}
 ALL_LABELS = {"ticklabeloverflow": "allow"}  # margins leave room for them; plotly would measure each, twice per drawing
 BAR: Spec = {"thickness": 11, "outlinewidth": 0, "xpad": 4, "ypad": 0, **ALL_LABELS}
@@ -171,8 +155,7 @@ def mark_traces(heat: Heat) -> list[Spec]:
     marks = placed_marks(heat)
     rings = [mark.shape == "ring" for mark in marks]
     trace: Spec = {
-        "type": "scatter",
-        "mode": "markers+text",
+        **NAMED_MARKERS,
         "x": [mark.x for mark in marks],
         "y": [mark.y for mark in marks],
         "text": [escaped(mark.label) for mark in marks],
@@ -223,8 +206,7 @@ def map_spec(chart: Map) -> Spec:
         **({} if known else {"showscale": False}),
     }
     crosses: Spec = {
-        "type": "scatter",
-        "mode": "markers",
+        **MARKERS,
         "x": [escaped(chart.x[column]) for column, _ in chart.marks],
         "y": [escaped(chart.y[row]) for _, row in chart.marks],
         "marker": {"symbol": "x-thin", "size": 8, "line": {"color": "black", "width": 2}},
@@ -249,13 +231,8 @@ def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
         pen = pens_of[pen_key(series)]
         common: Spec = {"type": "scatter", "x": json_numbers(series.x), "legendgroup": pen_key(series)}
         if series.low is not None and series.high is not None:
-            edge: Spec = {
-                **common,
-                "mode": "lines",
-                "line": {"width": 0, "color": pen.colour},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
+            edge = common | {"mode": "lines", "line": {"width": 0, "color": pen.colour}}
+            edge |= {"hoverinfo": "skip", "showlegend": False}
             filled = {"fill": "tonexty", "fillcolor": see_through(pen.colour)}
             data += [edge | {"y": rounded(series.low)}, edge | {"y": rounded(series.high)} | filled]
         curve = {
@@ -272,8 +249,7 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spe
     data: list[Spec] = []
     for i, series in enumerate(points.series):
         trace: Spec = {
-            "type": "scatter",
-            "mode": "markers",
+            **MARKERS,
             "x": [x + dodge(i, len(points.series)) for x in series.x],
             "legendgroup": pen_key(series),
             "marker": {"size": 9, "color": pens_of[pen_key(series)].colour},
@@ -282,37 +258,23 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spe
             **hover(series, "%{text}"),
         }
         if series.low is not None and series.high is not None:
-            trace["error_y"] = {
-                "type": "data",
-                "symmetric": False,
-                "array": rounded([max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)]),
-                "arrayminus": rounded([max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)]),
-                "thickness": 1.6,
-                "width": 4,
-            }
+            above = rounded([max(0.0, high - y) for high, y in zip(series.high, series.y, strict=True)])
+            below = rounded([max(0.0, y - low) for low, y in zip(series.low, series.y, strict=True)])
+            ends = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+            trace["error_y"] = ends | {"thickness": 1.6, "width": 4}
         data.append(trace)
     count, longest = len(points.categories), max(map(len, points.categories), default=0)
     crowded = count > CROWDED and longest > CROWDED  # level names would run into each other
-    x_axis = axis_spec("") | {
-        "tickmode": "array",
-        "tickvals": list(range(count)),
-        "ticktext": [escaped(category) if crowded else broken(category, 16) for category in points.categories],
-        "range": [-0.5, count - 0.5],
-        "showgrid": False,
-        "zeroline": False,
-        "tickangle": -40 if crowded else 0,
-    }
+    names = [escaped(category) if crowded else broken(category, 16) for category in points.categories]
+    x_axis = axis_spec("") | {"tickmode": "array", "tickvals": list(range(count)), "ticktext": names}
+    x_axis |= {"range": [-0.5, count - 0.5], "showgrid": False, "zeroline": False, "tickangle": -40 if crowded else 0}
     return finished_spec(points, data, layout_spec(x_axis, axis_spec(points.y_label)), legend=legend)
 
 
 def named(panel: Lines | Points, series: Series) -> Spec:
     """A curve's numbers, and its name: only the first of a group is in the legend."""
     key = pen_key(series)
-    return {
-        "y": rounded(series.y),
-        "name": broken(key, NAME_LETTERS),
-        "showlegend": groups(panel)[key] is series,
-    }
+    return {"y": rounded(series.y), "name": broken(key, NAME_LETTERS), "showlegend": groups(panel)[key] is series}
 
 
 def hover(series: Series, where: str) -> Spec:
@@ -327,35 +289,15 @@ def hover(series: Series, where: str) -> Spec:
 def finished_spec(panel: Lines | Points, data: list[Spec], layout: Spec, *, legend: bool) -> Spec:
     """With levels and bands (named in the legend: a narrow band has no room for its name), and the height it needs."""
     bands: list[Spec] = [
-        {
-            "type": "rect",
-            "xref": "x",
-            "yref": "paper",
-            "x0": low,
-            "x1": high,
-            "y0": 0,
-            "y1": 1,
-            "layer": "below",
-            "line": {"width": 0},
-            "fillcolor": see_through(GREY, BAND_ALPHAS[i % 2]),
-            "name": broken(label, NAME_LETTERS),
-            "showlegend": True,
-        }
+        {"type": "rect", "xref": "x", "yref": "paper", "x0": low, "x1": high, "y0": 0, "y1": 1}
+        | {"layer": "below", "line": {"width": 0}, "fillcolor": see_through(GREY, BAND_ALPHAS[i % 2])}
+        | {"name": broken(label, NAME_LETTERS), "showlegend": True}
         for i, (low, high, label) in enumerate(placed_bands(panel))
     ]
     levels: list[Spec] = [
-        {
-            "type": "line",
-            "xref": "paper",
-            "yref": "y",
-            "x0": 0,
-            "x1": 1,
-            "y0": level,
-            "y1": level,
-            "name": broken(label, NAME_LETTERS),
-            "showlegend": True,
-            "line": {"color": GREY, "width": 1.6, "dash": LEVEL_DASHES[i % len(LEVEL_DASHES)]},
-        }
+        {"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": level, "y1": level}
+        | {"name": broken(label, NAME_LETTERS), "showlegend": True}
+        | {"line": {"color": GREY, "width": 1.6, "dash": LEVEL_DASHES[i % len(LEVEL_DASHES)]}}
         for i, (level, label) in enumerate(panel.levels)
     ]
     entries = len(groups(panel)) + len(bands) + len(levels)
@@ -375,6 +317,7 @@ HEIGHT, LETTERS = 520, 60
 def circles_spec(circles: Circles) -> Spec:
     """`details` has what the page shows of a chosen circle: its name, the text, and things with a number each."""
     order, across = largest_first(circles), diameters(circles)
+    sizes = rounded([across[i] for i in order])
     colours: Spec = {
         "color": rounded([circles.values[i] for i in order]),
         "colorscale": "Cividis",
@@ -383,19 +326,13 @@ def circles_spec(circles: Circles) -> Spec:
     if circles.colours is not None:
         colours = {"color": [circles.colours[i] for i in order]}
     trace: Spec = {
-        "type": "scatter",
-        "mode": "markers+text",
+        **NAMED_MARKERS,
         "x": rounded([circles.x[i] for i in order]),
         "y": rounded([circles.y[i] for i in order]),
         "text": [escaped(circles.names[i]) for i in order],
         "textposition": "middle center",
         "textfont": {"size": 11},
-        "marker": {
-            "size": rounded([across[i] for i in order]),
-            "opacity": 0.75,
-            "line": {"color": "white", "width": 1},
-            **colours,
-        },
+        "marker": {"size": sizes, "opacity": 0.75, "line": {"color": "white", "width": 1}, **colours},
         "customdata": [["<br>".join(broken(line, LETTERS) for line in circles.texts[i])] for i in order],
         "hovertemplate": "%{customdata[0]}<extra></extra>",
     }

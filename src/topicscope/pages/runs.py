@@ -1,6 +1,6 @@
 """A training run as figures: curves, matrices over words and topics, attention; also while it goes on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from topicscope.ground import folders
 from topicscope.laws import prediction_or_none
 from topicscope.measure import Act, act, bands_so_far, stage_bands, thinned
-from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData
+from topicscope.pages.panels import MATRIX_COLOURS, Figure, Heat, Lines, Section, Series, TableData, drawn
 from topicscope.training import Run
 
 POSITIONS = 40  # of a document whose attention is drawn
@@ -94,14 +94,11 @@ def run_figure(run: Run) -> Figure:
 
 def loss_panel(run: Run) -> Lines:
     series = [Series(TRAINING, *curve(run, "loss"), thin=True), Series(DEV, *curve(run, "dev_loss"), markers=True)]
-    floors = [(floor["loss"], floor_name(run, name, floor)) for name, floor in run.results.get("floors", {}).items()]
-    return Lines("Loss and its floors", [one for one in series if one.x], "step", "loss", levels=floors)
-
-
-def floor_name(run: Run, name: str, floor: Mapping[str, object]) -> str:
-    """Which floor it is, and of which documents where they are not those of the curve."""
-    some = "floor_dev_loss" in run.results and name != "least_squares"
-    return FLOORS[name] + (f", first {floor['documents']:,} documents" if some else "")
+    floors = []
+    for name, floor in run.results.get("floors", {}).items():
+        some = "floor_dev_loss" in run.results and name != "least_squares"  # not of all documents of the curve
+        floors.append((floor["loss"], FLOORS[name] + (f", first {floor['documents']:,} documents" if some else "")))
+    return Lines("Loss and its floors", drawn(series), "step", "loss", levels=floors)
 
 
 def norm_panel(run: Run) -> Lines:
@@ -110,14 +107,9 @@ def norm_panel(run: Run) -> Lines:
     predicted = prediction_or_none(run.config)
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
     if predicted is not None:
+        steps = predicted.steps.tolist()
         series += [
-            Series(
-                f"{name}, predicted",
-                predicted.steps.tolist(),
-                predicted.norms[part].tolist(),
-                group=PREDICTED,
-                thin=True,
-            )
+            Series(f"{name}, predicted", steps, predicted.norms[part].tolist(), group=PREDICTED, thin=True)
             for part, name in parts.items()
             if part in predicted.norms
         ]
@@ -125,12 +117,19 @@ def norm_panel(run: Run) -> Lines:
 
 
 def mean_panels(run: Run) -> list[Lines]:
-    panels = []
-    for what, symbol in run.config.model.table_symbols().items():
-        measured = {f"{what}_{key}": name for key, name in RELATIONS.items() if f"{what}_{key}" in run.metrics}
-        series = [one for key, name in measured.items() if (one := Series(name, *curve(run, key))).x]  # or no such pair
-        panels += [Lines(f"{symbol}: means by word relation", series, "step", "mean entry")] if series else []
-    return panels
+    measured = {
+        symbol: drawn(
+            Series(name, *curve(run, f"{what}_{key}"))
+            for key, name in RELATIONS.items()
+            if f"{what}_{key}" in run.metrics
+        )
+        for what, symbol in run.config.model.table_symbols().items()
+    }
+    return [
+        Lines(f"{symbol}: means by word relation", series, "step", "mean entry")
+        for symbol, series in measured.items()
+        if series
+    ]
 
 
 def matrix_panels(run: Run) -> list[Heat]:
@@ -166,20 +165,9 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: st
         some = f", {len(pick)} of {len(order)} words"
         label = "{}, by main topic"
     low, high = np.quantile(finite, [0.002, 0.998]).tolist()
-    shown = digits(matrix[np.ix_(pick, pick)])
     title += some if len(pick) < len(matrix) else ""
-    return [
-        Heat(
-            title,
-            shown,
-            label.format(across),
-            label.format(down),
-            topics=topics,
-            words_per_topic=words,
-            low=low,
-            high=high,
-        )
-    ]
+    shown, axes = digits(matrix[np.ix_(pick, pick)]), (label.format(across), label.format(down))
+    return [Heat(title, shown, *axes, topics=topics, words_per_topic=words, low=low, high=high)]
 
 
 def score_panels(run: Run) -> list[Heat]:

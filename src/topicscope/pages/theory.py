@@ -26,24 +26,15 @@ def theorem_sections(theorem: Theorem) -> list[Section]:
         figures.append(Figure(name.lower(), f"The matrix of {title} ({s.letters})", alt, [heat], 1))
     rows = [[entry.name, f"{entry.value:.7g}", entry.meaning] for entry in theorem.entries()]
     flags = " ".join(f"--{key.replace('_', '-')} {value:g}" for key, value in theorem.settings().items())
-    return [
-        Section(
-            title,
-            theorem.sentence,
-            f"topicscope theory {name.lower()} {flags}",
-            figures,
-            [TableData(f"Numbers of {title}", ["entry", "value", "meaning"], rows)],
-            config=theorem.settings(),
-        )
-    ]
+    command = f"topicscope theory {name.lower()} {flags}"
+    table = TableData(f"Numbers of {title}", ["entry", "value", "meaning"], rows)
+    return [Section(title, theorem.sentence, command, figures, [table], config=theorem.settings())]
 
 
 def optimum_sections(best: ValueOptimum) -> list[Section]:
     rows = [
         [
-            mode.name,
-            f"{mode.count:,}",
-            f"{mode.eigenvalue:.6g}",
+            *(mode.name, f"{mode.count:,}", f"{mode.eigenvalue:.6g}"),
             "never learnt" if mode.half_time is None else f"{mode.half_time:.5g}",
         ]
         for mode in best.modes
@@ -79,8 +70,7 @@ def optimum_figures(best: ValueOptimum) -> list[Figure]:
     alt = "Heat maps over words, [MASK] first, topic by topic: the optimum, its limit of long documents, Theorem 2."
     if corner is not best:
         alt += f" Of the {best.vocabulary - 1:,} words the first {CORNER} of {CORNER} topics."
-    title = f"The optimal W_V, documents of length {best.settings.length}"
-    return [Figure("optimum", title, alt, panels, columns=3)]
+    return [Figure("optimum", f"The optimal W_V, documents of length {best.settings.length}", alt, panels, columns=3)]
 
 
 def rounded(matrix: np.ndarray) -> list[list[float]]:
@@ -92,8 +82,7 @@ def rounded(matrix: np.ndarray) -> list[list[float]]:
 def dynamics_sections(found: Dynamics) -> list[Section]:
     rows = [
         [
-            str(row["stage"]),
-            str(row["quantity"]),
+            *(str(row["stage"]), str(row["quantity"])),
             "not covered" if row["value"] is None else f"{row['value']:.6g}",
             str(row["meaning"]),
         ]
@@ -120,9 +109,7 @@ def dynamics_figures(found: Dynamics) -> list[Figure]:
     names = {"value": NORM_CURVES["norm_value"], "key": BOTH}
     curves = [Series(names[part], times.tolist(), norm.tolist()) for part, norm in found.norms(times).items()]
     curves += [
-        Series(
-            f"half-way, {part}", [half], found.norms(np.array([half]))[part].tolist(), group="half-way", markers=True
-        )
+        Series(f"half-way, {part}", [half], found.norms(np.array([half]))[part].tolist(), None, None, "half-way", True)
         for part, half in known.items()
     ]
     third, end = found.attention.third_act_time, float(times[-1])
@@ -183,8 +170,7 @@ def landscape_figure(
         Heat(
             panel,
             np.round(grid.loss, 6).tolist(),
-            "β: attention to same word",
-            "α: attention to same topic",
+            *("β: attention to same word", "α: attention to same topic"),
             x=grid.beta.tolist(),
             y=grid.alpha.tolist(),
             log=True,
@@ -195,10 +181,5 @@ def landscape_figure(
         )
         for panel, grid in grids.items()
     ]
-    return Figure(
-        name,
-        title,
-        "The loss over alpha and beta on logarithmic axes; dark is low. "
-        "The coloured mark is the lowest point, the ring uniform attention.",
-        panels,
-    )
+    alt = "The loss over alpha and beta on logarithmic axes; dark is low. "
+    return Figure(name, title, f"{alt}The coloured mark is the lowest point, the ring uniform attention.", panels)
