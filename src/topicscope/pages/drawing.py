@@ -33,10 +33,9 @@ from topicscope.pages.panels import (
     Pen,
     Points,
     Series,
-    diameters,
     dodge,
     groups,
-    largest_first,
+    in_order,
     pen_key,
     pens,
     placed_bands,
@@ -197,13 +196,12 @@ def draw_points(axes: Axes, points: Points, pens_of: Pens) -> None:
 
 
 def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
-    order, across = largest_first(circles), diameters(circles)
-    colours = circles.values if circles.colours is None else circles.colours
+    circles = in_order(circles)
     image = axes.scatter(
-        [circles.x[i] for i in order],
-        [circles.y[i] for i in order],
-        s=[across[i] ** 2 for i in order],
-        c=[colours[i] for i in order],
+        circles.x,
+        circles.y,
+        s=[diameter**2 for diameter in circles.sizes],
+        c=circles.values if circles.colours is None else circles.colours,
         cmap="cividis" if circles.colours is None else None,
         alpha=0.75,
         edgecolors="white",
@@ -211,8 +209,8 @@ def draw_circles(axes: Axes, circles: Circles, _pens: Pens) -> None:
     )
     outline = [mpl.patheffects.withStroke(linewidth=1.6, foreground="black")]
     centred: Any = {"ha": "center", "va": "center", "fontsize": 8, "color": "white", "path_effects": outline}
-    for i in order:
-        axes.text(circles.x[i], circles.y[i], plain(circles.names[i]), **centred)
+    for x, y, name in zip(circles.x, circles.y, circles.names, strict=True):
+        axes.text(x, y, plain(name), **centred)
     axes.set(xticks=[], yticks=[])
     axes.margins(0.1)
     if circles.ends is not None:
@@ -374,13 +372,13 @@ def common_legend(figure: Figure, legends: list[Entries]) -> Entries:
     """The one legend under the whole figure, where it says what one under each panel would; else nothing."""
     if all(isinstance(panel, Map) for panel in figure.panels):
         return list({name: (name, handle) for entries in legends for name, handle in entries}.values())
-    names = {tuple(name for name, _ in entries) for entries in legends}
-    same = len(names) == 1 and len({panel.kind for panel in figure.panels}) == 1
-    return legends[0] if same and len(legends) > 1 else []
+    kinds = {
+        (panel.kind, *(name for name, _ in entries)) for panel, entries in zip(figure.panels, legends, strict=True)
+    }
+    return legends[0] if len(kinds) == 1 and len(legends) > 1 else []
 
 
 def draw_legend(axes: Axes, entries: Entries) -> None:
-    """Under the axes, where it covers nothing."""
     names, handles = zip(*entries, strict=True)
     box: Any = axes.xaxis.get_tightbbox()
     below = (axes.bbox.y0 - box.y0) / axes.figure.dpi + 0.1  # inches: the layout is still to change the axes' size

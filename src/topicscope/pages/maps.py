@@ -115,10 +115,7 @@ def words_of(rows: Sequence[Row], measure: str) -> dict[str, str] | None:
 
 
 def layout(axes: Axes, across: str = "", up: str = "") -> tuple[str, str, list[str]]:
-    """The axes to the right and upwards, and those with one panel per value; seeds are used only if alone.
-
-    `up` may be '-': then nothing goes upwards, as where it is the axis to the right.
-    """
+    """The axes to the right and upwards ('-': none), and those with one panel per value; seeds only if alone."""
     by_length = sorted((name for name in axes if name != "seed"), key=lambda name: -len(axes[name])) or list(axes)
     free = [name for name in by_length if name not in (across, up)]
     across = across or free.pop(0)
@@ -138,12 +135,10 @@ def last(axis: str) -> str:
 
 
 def tick(value: object) -> str:
-    """A value of an axis as text for figures, with three digits."""
     return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def phase_table(rows: Sequence[Row], axes: Axes, *, across: str = "", up: str = "") -> TableData:
-    """How many points of a sweep are in which phase, panel by panel as `map_figure` draws them."""
     _, _, rest = layout(axes, across, up)
     counts = Counter((place_of(row, rest), row.get("phase")) for row in rows)
     return TableData(

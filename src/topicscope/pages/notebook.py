@@ -55,7 +55,6 @@ class NotebookView(anywidget.AnyWidget):
 
 
 def reply(answer: Answer, view: NotebookView, message: Any, _: object) -> None:
-    """Answer a question of the view, or say in one line why there is no answer."""
     identity, question, details = (message.get(name) for name in ("id", "question", "details"))
     try:
         said = {"answer": answer(question, details)}

@@ -43,9 +43,7 @@ EXPORT = re.compile(r"^export const (\w+)", re.MULTILINE)
 
 @cache
 def bundled(name: str) -> str:
-    """A module and all that it imports as one script: each a function of its own, in the order in which they need
-    each other.
-    """
+    """A module and all that it imports as one script: each a function of its own, in the order of need."""
     order: list[str] = []
 
     def visit(module: str) -> None:
@@ -226,13 +224,10 @@ def panel_spec(panel: Panel, pens_of: dict[str, Pen], *, legend: bool = True) ->
 
 
 def shared_keys(figure: Figure, pens_of: dict[str, Pen]) -> list[tuple[str, str, str]]:
-    """Name, colour and dashes (as SVG has them) for one legend of a figure on the page.
-
-    Many narrow panels with the same curves have one legend for all of them, which leaves room for the curves.
-    """
-    maps = [panel.names or {} for panel in figure.panels if isinstance(panel, Map)]
-    if words := {name: colour for names in maps for name, colour in names.items()}:
-        return [(name, colour, "") for name, colour in words.items()]
+    """Name, colour and SVG dashes of the one legend of many narrow panels with the same curves."""
+    words = [word for panel in figure.panels if isinstance(panel, Map) for word in (panel.names or {}).items()]
+    if words:
+        return [(name, colour, "") for name, colour in dict(words).items()]
     plain = [panel for panel in figure.panels if isinstance(panel, Lines) and not panel.levels and not panel.bands]
     kinds = {tuple(groups(panel)) for panel in plain}
     if figure.columns < NARROW or len(plain) < max(2, len(figure.panels)) or len(kinds) > 1:
@@ -251,13 +246,12 @@ PackedCurves = dict[str, dict[str, str]]  # by the number of a point and the nam
 
 
 def write_sweep_page(path: Path, title: str, intro: str, points: PointMap, curves: Iterable[Curves]) -> None:
-    """Write the page of a sweep: a map of any measure over any two axes, curves of clicked points, and failures."""
-    parts = map_parts(points, packed(enumerate(curves), points))
-    write(path, html_of("sweep.html.jinja", title, intro, **parts).encode())
+    write(path, kept_map_html(title, intro, points, packed(enumerate(curves), points)).encode())
 
 
-def kept_map_html(title: str, intro: str, points: PointMap, curves: PackedCurves, chosen: Mapping[str, object]) -> str:
-    """The map of a sweep as one page to keep, as the reader has it on the screen."""
+def kept_map_html(
+    title: str, intro: str, points: PointMap, curves: PackedCurves, chosen: Mapping[str, object] | None = None
+) -> str:
     return html_of("sweep.html.jinja", title, intro, **map_parts(points, curves, chosen))
 
 
@@ -269,7 +263,6 @@ def map_html(points: PointMap, chosen: Mapping[str, object] | None = None) -> st
 def map_parts(
     points: PointMap, curves: PackedCurves | None, chosen: Mapping[str, object] | None = None
 ) -> dict[str, object]:
-    """What the template takes: all numbers by their places on the axes, and the failures."""
     axes, rows = points.axes, points.rows
     known = {"point", "state", "error", *axes}
     measures = list(
@@ -318,7 +311,6 @@ def word_colours(values: Iterable[object], given: Mapping[str, str] | None) -> l
 
 
 def curves_of_rows(points: PointMap, curves_of: Callable[[int], Curves], rows: Sequence[int]) -> PackedCurves:
-    """The curves of some points of a sweep, packed for a map that asks for them."""
     numbers = [number for number in rows[:MOST_ANSWERED] if 0 <= number < len(points.rows)]
     return packed(((number, curves_of(number)) for number in numbers), points)
 

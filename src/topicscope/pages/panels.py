@@ -7,7 +7,7 @@ import importlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from topicscope.ground import Result, refuse
@@ -15,10 +15,7 @@ from topicscope.ground import Result, refuse
 
 @dataclass
 class Heat:
-    """A matrix as a heat map.
-
-    With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first.
-    """
+    """A matrix. With `topics` and `words_per_topic` its axes are words in the order of their topics, [MASK] first."""
 
     title: str
     z: list[list[float]]  # rows of numbers: z[row][column]. The first row is at the top, unless `y` is given
@@ -102,10 +99,7 @@ class Points:
 
 @dataclass
 class Map:
-    """A measure over two axes of a sweep, one cell per pair of values; the first row is at the bottom.
-
-    With `names` the cells are words, and z holds the place of each word in `names`, from 0.
-    """
+    """A measure over two axes of a sweep, one cell per pair of values; the first row is at the bottom."""
 
     title: str
     z: list[list[float | None]]  # one row per name in `y`, one number per name in `x`; None: nothing to show
@@ -113,7 +107,8 @@ class Map:
     y: list[str]
     x_label: str = ""
     y_label: str = ""
-    names: dict[str, str] | None = None  # where cells are words: each word and its colour
+    # where cells are words: each word and its colour; z then holds places in `names`, from 0
+    names: dict[str, str] | None = None
     low: float | None = None  # lower end of the colour scale; None: from the data
     high: float | None = None  # upper end of the colour scale
     log: bool = False  # a logarithmic colour scale
@@ -230,8 +225,6 @@ class MarkedText:
 
 @dataclass(frozen=True)
 class PointMap:
-    """All points of a sweep as data for a map; the reader of the page chooses axes and measure."""
-
     axes: dict[str, list[Any]]  # for each axis its values
     rows: list[dict[str, Any]]  # for each point its name, its value on every axis, its state and its measures
     curve_panels: Mapping[str, str]  # panels of a point's curves: title, and how the names of its curves begin
@@ -272,7 +265,6 @@ BUILDERS = {
 
 
 def sections(result: Result) -> list[Section]:
-    """The parts of a result's report: figures, tables and what they show."""
     known = ", ".join(BUILDERS)
     refuse((result.kind not in BUILDERS, f"no figures for results of kind {result.kind!r}; expected one of: {known}"))
     module, _, function = BUILDERS[result.kind].rpartition(".")
@@ -336,15 +328,12 @@ def groups(panel: Lines | Points) -> dict[str, Series]:
 
 
 def topic_ticks(heat: Heat, length: int) -> tuple[list[float], list[str]] | None:
-    """The middles of the topics' blocks and their numbers, or the names of rows and columns.
-
-    None where the axis is of neither kind. An axis of words has [MASK], then topic by topic.
-    """
+    """The middles of the topics' blocks and their numbers, or the names of rows and columns; None without either."""
     if heat.labels is not None:
         named = range(0, length, math.ceil(length / MOST_NAMES))
         return [float(i) for i in named], [heat.labels[i] for i in named]
     topics, v = heat.topics, heat.words_per_topic
-    if topics is None or v is None or length != topics * v + 1:
+    if topics is None or v is None or length != topics * v + 1:  # [MASK], then topic by topic
         return None
     shown = range(0, topics, math.ceil(topics / MOST_TICKS))
     return [1 + v * t + (v - 1) / 2 for t in shown], [f"{t + 1}" for t in shown]
@@ -365,10 +354,7 @@ class PlacedMark:
 
 
 def placed_marks(heat: Heat) -> list[PlacedMark]:
-    """Marks (stars) and references (rings); one outside the map is moved to its edge, and its label says so.
-
-    Labels of marks stand towards the middle, to stay inside; those of references below, to keep apart from them.
-    """
+    """Stars and rings; one outside the map moves to its edge. Labels stand towards the middle, those of rings below."""
     xs, ys = sorted(positions(heat.x, len(heat.z[0]))), sorted(positions(heat.y, len(heat.z)))
     middle = math.sqrt(xs[0] * xs[-1]) if heat.log else (xs[0] + xs[-1]) / 2
     shapes: list[tuple[Shape, list[tuple[float, float, str]]]] = [("star", heat.marks), ("ring", heat.references)]
@@ -385,10 +371,7 @@ def placed_marks(heat: Heat) -> list[PlacedMark]:
 
 
 def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
-    """The bands, those of points being none.
-
-    An end that the axis cannot show (infinite, or not positive on a log axis) moves to the end of the data.
-    """
+    """An end that the axis cannot show (infinite, or not positive on a log axis) moves to the end of the data."""
     if isinstance(panel, Points):
         return []
 
@@ -407,14 +390,14 @@ def placed_bands(panel: Lines | Points) -> list[tuple[float, float, str]]:
 SMALLEST_CIRCLE = 8.0  # its diameter
 
 
-def diameters(circles: Circles) -> list[float]:
+def in_order(circles: Circles) -> Circles:
+    """In the order of drawing, so that small circles lie on top; with their diameters in place of `sizes`."""
     largest = max(circles.sizes, default=0.0) or 1.0
-    return [max(SMALLEST_CIRCLE, circles.diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
-
-
-def largest_first(circles: Circles) -> list[int]:
-    """The order of drawing, so that small circles lie on top."""
-    return sorted(range(len(circles.sizes)), key=lambda i: (-circles.sizes[i], i))
+    across = [max(SMALLEST_CIRCLE, circles.diameter * math.sqrt(max(0.0, size) / largest)) for size in circles.sizes]
+    order = sorted(range(len(across)), key=lambda i: (-circles.sizes[i], i))
+    names = ["x", "y", "values", "names", "texts", *(["colours"] if circles.colours else [])]
+    ordered: dict[str, Any] = {name: [getattr(circles, name)[i] for i in order] for name in names}
+    return replace(circles, **ordered, sizes=[across[i] for i in order])
 
 
 def positions(given: list[float] | None, length: int) -> list[float]:

@@ -22,10 +22,9 @@ from topicscope.pages.panels import (
     Pen,
     Points,
     Series,
-    diameters,
     dodge,
     groups,
-    largest_first,
+    in_order,
     pen_key,
     placed_bands,
     placed_marks,
@@ -36,23 +35,25 @@ from topicscope.pages.panels import (
 Spec = dict[str, Any]  # a piece of what plotly draws, as JSON
 MARKERS: Spec = {"type": "scatter", "mode": "markers"}
 NAMED_MARKERS: Spec = {"type": "scatter", "mode": "markers+text"}
-SEE_THROUGH = "rgba(0,0,0,0)"
 FEW_CELLS = 400  # of a matrix that is sent as digits
 
 
 def axis_spec(label: str, *, log: bool = False, **more: Any) -> Spec:
-    title = {"text": broken(label, 36), "standoff": 8}
-    kind = {"type": "log" if log else "linear", "exponentformat": "power", "automargin": True}
-    return {"title": title, **kind, **({"nticks": 5, "tickangle": 0} if log else {}), **more}
+    return (
+        {"title": {"text": broken(label, 36), "standoff": 8}, "type": "log" if log else "linear"}
+        | {"exponentformat": "power", "automargin": True}
+        | ({"nticks": 5, "tickangle": 0} if log else {})
+        | more
+    )
 
 
 def layout_spec(x_axis: Spec, y_axis: Spec, *, right: int = 14, **more: Any) -> Spec:
-    margin = {"l": 44, "r": right, "t": 12, "b": 40}
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
     return (
-        {"xaxis": x_axis, "yaxis": y_axis, "margin": margin, "font": {"size": 13}}
-        | {"paper_bgcolor": SEE_THROUGH, "plot_bgcolor": SEE_THROUGH, "hovermode": "closest"}
-        | {"hoverlabel": {"font": {"size": 13}, "namelength": -1}, "legend": legend, "autosize": True}
+        {"xaxis": x_axis, "yaxis": y_axis, "margin": {"l": 44, "r": right, "t": 12, "b": 40}, "font": {"size": 13}}
+        | {"paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "hovermode": "closest"}
+        | {"hoverlabel": {"font": {"size": 13}, "namelength": -1}}
+        | {"legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}}
+        | {"autosize": True}
         | more
     )
 
@@ -85,10 +86,7 @@ def rounded(values: list[float]) -> list[float | None]:
 
 
 def cells(matrix: Float[np.ndarray, "m n"]) -> list[list[float | None]] | Spec:
-    """A matrix as rows of digits; a large one as float32 in base64, which is smaller and much faster to write and read.
-
-    Numbers that are not finite show nothing.
-    """
+    """Rows of digits; of a large matrix float32 in base64, smaller and faster. What is not finite shows nothing."""
     if matrix.size <= FEW_CELLS:
         return [rounded(row) for row in matrix.tolist()]
     shown = np.where(np.isfinite(matrix), matrix, np.nan)
@@ -266,8 +264,11 @@ def points_spec(points: Points, pens_of: dict[str, Pen], *, legend: bool) -> Spe
     count, longest = len(points.categories), max(map(len, points.categories), default=0)
     crowded = count > CROWDED and longest > CROWDED  # level names would run into each other
     names = [escaped(category) if crowded else broken(category, 16) for category in points.categories]
-    x_axis = axis_spec("") | {"tickmode": "array", "tickvals": list(range(count)), "ticktext": names}
-    x_axis |= {"range": [-0.5, count - 0.5], "showgrid": False, "zeroline": False, "tickangle": -40 if crowded else 0}
+    x_axis = (
+        axis_spec("")
+        | {"tickmode": "array", "tickvals": list(range(count)), "ticktext": names, "range": [-0.5, count - 0.5]}
+        | {"showgrid": False, "zeroline": False, "tickangle": -40 if crowded else 0}
+    )
     return finished_spec(points, data, layout_spec(x_axis, axis_spec(points.y_label)), legend=legend)
 
 
@@ -306,9 +307,9 @@ def finished_spec(panel: Lines | Points, data: list[Spec], layout: Spec, *, lege
     if start is not None and levels:  # plotly leaves a margin around points: the lowest level is not on the edge
         at = {"x": [start] * len(levels), "y": [level for level, _ in panel.levels]}
         unseen = {"marker": {"opacity": 0}, "hoverinfo": "skip", "showlegend": False}
-        data.append({"type": "scatter", "mode": "markers", **at, **unseen})
-    height = PLOT_HEIGHT + (LEGEND_ROW * math.ceil(entries / 2) if legend else 0)
-    return {"data": data, "layout": layout, "height": height}
+        data.append(MARKERS | at | unseen)
+    rows = math.ceil(entries / 2) if legend else 0
+    return {"data": data, "layout": layout, "height": PLOT_HEIGHT + LEGEND_ROW * rows}
 
 
 HEIGHT, LETTERS = 520, 60
@@ -316,31 +317,26 @@ HEIGHT, LETTERS = 520, 60
 
 def circles_spec(circles: Circles) -> Spec:
     """`details` has what the page shows of a chosen circle: its name, the text, and things with a number each."""
-    order, across = largest_first(circles), diameters(circles)
-    sizes = rounded([across[i] for i in order])
-    colours: Spec = {
-        "color": rounded([circles.values[i] for i in order]),
-        "colorscale": "Cividis",
-        "colorbar": {**BAR, "title": {"text": escaped(circles.value_label), "side": "right"}},
-    }
-    if circles.colours is not None:
-        colours = {"color": [circles.colours[i] for i in order]}
+    shown = in_order(circles)
+    colours: Spec = {"color": shown.colours}
+    if shown.colours is None:
+        bar = BAR | {"title": {"text": escaped(circles.value_label), "side": "right"}}
+        colours = {"color": rounded(shown.values), "colorscale": "Cividis", "colorbar": bar}
+    look = {"size": rounded(shown.sizes), "opacity": 0.75, "line": {"color": "white", "width": 1}}
     trace: Spec = {
         **NAMED_MARKERS,
-        "x": rounded([circles.x[i] for i in order]),
-        "y": rounded([circles.y[i] for i in order]),
-        "text": [escaped(circles.names[i]) for i in order],
+        "x": rounded(shown.x),
+        "y": rounded(shown.y),
+        "text": list(map(escaped, shown.names)),
         "textposition": "middle center",
         "textfont": {"size": 11},
-        "marker": {"size": sizes, "opacity": 0.75, "line": {"color": "white", "width": 1}, **colours},
-        "customdata": [["<br>".join(broken(line, LETTERS) for line in circles.texts[i])] for i in order],
+        "marker": look | colours,
+        "customdata": [["<br>".join(broken(line, LETTERS) for line in lines)] for lines in shown.texts],
         "hovertemplate": "%{customdata[0]}<extra></extra>",
     }
-    ends = ({}, {}) if circles.ends is None else ({"range": list(circles.ends[:2])}, {"range": list(circles.ends[2:])})
-    axes = [
-        axis_spec(label, showticklabels=False, ticks="") | end
-        for label, end in zip((circles.x_label, circles.y_label), ends, strict=True)
-    ]
+    axes = [axis_spec(label, showticklabels=False, ticks="") for label in (circles.x_label, circles.y_label)]
+    if circles.ends is not None:
+        axes[0]["range"], axes[1]["range"] = list(circles.ends[:2]), list(circles.ends[2:])
     panel: Spec = {"data": [trace], "layout": layout_spec(*axes, right=8, showlegend=False), "height": HEIGHT}
     if circles.details:
         both = zip(circles.names, circles.texts, circles.details, strict=True)

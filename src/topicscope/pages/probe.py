@@ -25,7 +25,7 @@ from topicscope.language import (
     standing_heads,
 )
 from topicscope.measure import FOLDS, Effect, Interval
-from topicscope.pages.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded, curve_of
+from topicscope.pages.panels import Figure, Heat, Lines, Points, Section, Series, TableData, banded, curve_of, drawn
 from topicscope.pages.topics import (
     at_first,
     by_model,
@@ -78,11 +78,7 @@ def ratio_table(rows: Sequence[ProbeRow]) -> TableData:
     return TableData(
         "Same topic over different topic, with 95% intervals",
         [
-            "model",
-            "weights",
-            "threshold",
-            "topics per word",
-            "words",
+            *("model", "weights", "threshold", "topics per word", "words"),
             *(measure_name(name, " ratio") for name in measures),
         ],
         [[*setting(row), str(row.words), *(ratio_text(row.effects[name]) for name in measures)] for row in rows],
@@ -94,7 +90,6 @@ def setting(row: ProbeRow) -> list[str]:
 
 
 def difference_table(rows: Sequence[ProbeRow]) -> TableData:
-    """Every effect of a probe: same-topic mean minus different-topic mean, its 95% interval and its controls."""
     return TableData(
         "Every effect, and the same by chance",
         [
@@ -103,13 +98,8 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
         ],
         [
             [
-                *setting(row),
-                measure_name(measure),
-                number(effect.same, 4),
-                number(effect.different, 4),
-                number(effect.difference),
-                interval_text(effect.interval),
-                interval_text(effect.null_interval),
+                *(*setting(row), measure_name(measure), number(effect.same, ".4g"), number(effect.different, ".4g")),
+                *(number(effect.difference), interval_text(effect.interval), interval_text(effect.null_interval)),
                 number(effect.p_value),
                 "-" if effect.matched is None else with_interval(effect.matched.difference, effect.matched.interval),
             ]
@@ -122,24 +112,16 @@ def difference_table(rows: Sequence[ProbeRow]) -> TableData:
 
 
 def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
-    """The attention heads with the strongest evidence of topics: smallest p first, then largest difference.
-
-    Numbers are those at the first threshold. Heads that stand out at every threshold are marked as topical; heads that
-    were not judged come last.
-    """
+    """Smallest p first, then largest difference, at the first threshold; heads that were not judged come last."""
     ranked = [pair for _, _, mine in by_model(heads) for pair in standing_heads(mine)[:count]]
     return TableData(
         f"Heads with the strongest evidence (smallest p first), {setting_name([head for head, _ in ranked])}",
         ["model", "part", "layer", "head", "difference (95%)", "same", "different", "pairs", "p, corrected", "remark"],
         [
             [
-                short(head.model),
-                head.part,
-                str(head.layer),
-                str(head.head),
+                *(short(head.model), head.part, str(head.layer), str(head.head)),
                 with_interval(head.effect.difference, head.effect.interval),
-                number(head.effect.same, 4),
-                number(head.effect.different, 4),
+                *(number(head.effect.same, ".4g"), number(head.effect.different, ".4g")),
                 "-" if head.effect.pairs is None else f"{head.effect.pairs:,.0f}",
                 number(head.corrected_p),
                 head.remark or ("topical" if topical else "-"),
@@ -150,7 +132,6 @@ def head_table(heads: Sequence[HeadRow], count: int = 10) -> TableData:
 
 
 def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
-    """The paper's Table 2 for a probe: pairs of one topic against the pairs that stand together most often."""
     measures = ["cosine", "attention", *(["topical"] if any(row.topical for row in rows) else [])]
     kinds = ("same topic", "co-occurring (95%)")
     return TableData(
@@ -161,9 +142,7 @@ def cooccurrence_table(rows: Sequence[CooccurrenceRow]) -> TableData:
         ],
         [
             [
-                short(row.model),
-                number(row.threshold),
-                str(row.pairs),
+                *(short(row.model), number(row.threshold), str(row.pairs)),
                 "-" if row.of_one_topic is None else str(row.of_one_topic),
                 *(cell for name in measures for cell in both(row, name)),
             ]
@@ -222,12 +201,8 @@ def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
         ["model", "where", "control", "threshold", "answer", "words", "pairs", "number (95%)", "why"],
         [
             [
-                short(verdict.model),
-                place,
-                NAMES[row.control],
-                number(row.threshold, 6),
-                row.check.answer,
-                str(row.words),
+                *(short(verdict.model), place, NAMES[row.control], number(row.threshold, ".6g")),
+                *(row.check.answer, str(row.words)),
                 "-" if row.pairs is None else f"{row.pairs:,.0f}",
                 with_interval(row.check.number, row.check.interval),
                 row.check.why,
@@ -242,7 +217,6 @@ def check_table(verdicts: Sequence[ModelVerdict]) -> TableData:
 
 
 def forest_figures(rows: Sequence[ProbeRow]) -> list[Figure]:
-    """Differences between same-topic and different-topic pairs, beside shuffled topics and fresh weights."""
     return [
         Figure(
             f"probe-forest-{place}",
@@ -343,7 +317,6 @@ def smallest_p(settings: Measurement) -> str:
 
 
 def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
-    """Ratios of cosine, dot product and attention against the threshold; a ratio that is undefined has no point."""
     shown = [row for row in rows if row.threshold is not None and row.topics_per_word == rows[0].topics_per_word]
     return Figure(
         "probe-ratios",
@@ -352,7 +325,7 @@ def ratio_figure(rows: Sequence[ProbeRow]) -> Figure:
         [
             Lines(
                 measure_name(measure),
-                [curve for curve in ratio_curves(shown, measure) if curve.x],
+                drawn(ratio_curves(shown, measure)),
                 "threshold",
                 "same / different",
                 log_x=True,
@@ -378,7 +351,6 @@ def ratio_curves(rows: Sequence[ProbeRow], measure: str) -> Iterator[Series]:
 
 
 def head_figures(heads: Sequence[HeadRow]) -> list[Figure]:
-    """Which heads attend more to words of the same topic: one map per model, layers by heads."""
     return [
         Figure(
             f"probe-heads-{place}",
@@ -437,15 +409,11 @@ def shown_states(rows: Sequence[StateRow]) -> list[StateRow]:
 
 
 def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
-    drawn = [
-        (
-            part,
-            mine,
-            [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)],
-        )
-        for part, mine in by_part(shown_states(rows))
-    ]
-    known = [(part, mine, [panel for panel in panels if panel.series]) for part, mine, panels in drawn]
+    def panels_of(mine: Sequence[StateRow]) -> list[Lines]:
+        every = [*(difference_panel(mine, name) for name in TREATMENTS), mixture_panel(mine), position_panel(mine)]
+        return [panel for panel in every if panel.series]
+
+    known = [(part, mine, panels_of(mine)) for part, mine in by_part(shown_states(rows))]
     return [
         Figure(
             f"probe-states-{place}",
@@ -461,10 +429,7 @@ def state_figures(rows: Sequence[StateRow]) -> list[Figure]:
 def against_chance(
     effects: Sequence[tuple[str, float, Effect | None]], weights: Mapping[str, str], shuffled: str
 ) -> list[Series]:
-    """Differences of (variant, x, effect) for each kind of weights, and their middle 95% with shuffled topics.
-
-    Curves without points are left out.
-    """
+    """Differences of (variant, x, effect) for each kind of weights, and their middle 95% with shuffled topics."""
     known = [(variant, x, effect) for variant, x, effect in effects if effect is not None]
     series = [
         banded(name, [(x, effect.difference, effect.interval) for of, x, effect in known if of == variant])
@@ -472,7 +437,7 @@ def against_chance(
     ]
     null = [(x, effect.null_interval) for of, x, effect in known if of == "trained" and effect.null_interval]
     series.append(banded(shuffled, [(x, (low + high) / 2, (low, high)) for x, (low, high) in null]))
-    return [curve for curve in series if curve.x]
+    return drawn(series)
 
 
 def curves_by_layer(values: Sequence[tuple[StateRow | LabelRow, float | None, Interval | None]]) -> list[Series]:
@@ -483,7 +448,7 @@ def curves_by_layer(values: Sequence[tuple[StateRow | LabelRow, float | None, In
 
 
 def layer_panel(title: str, series: list[Series], y_label: str, levels: Sequence[tuple[float, str]] = ()) -> Lines:
-    return Lines(title, [curve for curve in series if curve.x], "layer", y_label, levels=list(levels))
+    return Lines(title, drawn(series), "layer", y_label, levels=list(levels))
 
 
 def difference_panel(rows: Sequence[StateRow], treatment: str) -> Lines:
@@ -508,7 +473,6 @@ def mixture_panel(rows: Sequence[StateRow]) -> Lines:
 
 
 def position_panel(rows: Sequence[StateRow]) -> Lines:
-    """Of the trained model: one curve per place in the document."""
     trained = [row for row in rows if row.variant == "trained"]
     scores = [(row.layer, row.mixture.by_position) for row in trained if row.mixture is not None]
     series = [
@@ -601,13 +565,8 @@ def ablation_table(rows: Sequence[AblationRow]) -> TableData:
         ],
         [
             [
-                short(row.model),
-                row.at,
-                row.answer,
-                str(row.heads),
-                str(row.draws),
-                f"{row.positions:,} in {row.documents}",
-                number(row.loss),
+                *(short(row.model), row.at, row.answer, str(row.heads), str(row.draws)),
+                *(f"{row.positions:,} in {row.documents}", number(row.loss)),
                 with_interval(row.topical_rise, row.topical_interval),
                 with_interval(row.random_rise, row.random_interval),
                 with_interval(row.difference, row.interval),

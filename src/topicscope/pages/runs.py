@@ -81,7 +81,6 @@ def many_runs(runs: Sequence[Run]) -> Section:
 
 
 def run_figure(run: Run) -> Figure:
-    """A run at a glance: loss with floors, norms with stages, means by word relation, the matrix at the end."""
     return Figure(
         "figure",
         f"Training run: seed {run.config.seed}, {run.results['steps']:,} steps, {run.results['status']}",
@@ -104,14 +103,13 @@ def loss_panel(run: Run) -> Lines:
 def norm_panel(run: Run) -> Lines:
     staged = run.course is not None and run.course.phase in ("two-stage", "staggered")
     parts = trained_parts(run)
-    predicted = prediction_or_none(run.config)
+    law = prediction_or_none(run.config)
     series = [Series(name, *curve(run, f"norm_{part}")) for part, name in parts.items()]
-    if predicted is not None:
-        steps = predicted.steps.tolist()
+    if law is not None:
         series += [
-            Series(f"{name}, predicted", steps, predicted.norms[part].tolist(), group=PREDICTED, thin=True)
+            Series(f"{name}, predicted", law.steps.tolist(), law.norms[part].tolist(), group=PREDICTED, thin=True)
             for part, name in parts.items()
-            if part in predicted.norms
+            if part in law.norms
         ]
     return Lines(NORM_TITLE, series, "step", "Frobenius norm", bands=stage_bands(run.metrics) if staged else [])
 
@@ -133,7 +131,6 @@ def mean_panels(run: Run) -> list[Lines]:
 
 
 def matrix_panels(run: Run) -> list[Heat]:
-    """The tables over words that the model has, words in the order of their topics."""
     return [
         heat
         for table in run.reading.tables.values()
@@ -142,10 +139,7 @@ def matrix_panels(run: Run) -> list[Heat]:
 
 
 def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: str, down: str) -> list[Heat]:
-    """A matrix over words, if it has numbers; of many words only the first of each topic.
-
-    Extreme entries do not set the colour scale.
-    """
+    """None without numbers; of many words the first of each topic. Extreme entries do not set the colour scale."""
     model = run.config.topic_model
     matrix = np.asarray(matrix, dtype=float)
     finite = matrix[np.isfinite(matrix)]
@@ -166,8 +160,9 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: st
         label = "{}, by main topic"
     low, high = np.quantile(finite, [0.002, 0.998]).tolist()
     title += some if len(pick) < len(matrix) else ""
-    shown, axes = digits(matrix[np.ix_(pick, pick)]), (label.format(across), label.format(down))
-    return [Heat(title, shown, *axes, topics=topics, words_per_topic=words, low=low, high=high)]
+    axes = label.format(across), label.format(down)
+    shown = digits(matrix[np.ix_(pick, pick)])
+    return [Heat(title, shown, *axes, topics, words, low=low, high=high)]
 
 
 def score_panels(run: Run) -> list[Heat]:
@@ -176,7 +171,6 @@ def score_panels(run: Run) -> list[Heat]:
 
 
 def attention_figures(run: Run) -> list[Figure]:
-    """Scores between words; and unmasked dev documents, positions ordered by word so that topics stand together."""
     scores = run.reading.scores
     if scores is None:
         return []
@@ -251,7 +245,6 @@ PARTNERS = {
 
 
 def matrix_names(run: Run) -> dict[str, str]:
-    """What figures call the matrices whose relations a run's results hold."""
     compared = "optimum" in run.results.get("relations", {})
     return run.config.model.table_symbols() | ({"optimum": optimum_name(run)} if compared else {})
 
@@ -273,10 +266,11 @@ def relation_figures(run: Run) -> list[Figure]:
 
 def relation_tables(run: Run) -> list[TableData]:
     names = matrix_names(run)
-    means = {}
-    for matrix, one in run.results.get("relations", {}).items():
-        shared = {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
-        means[names[matrix]] = shared | {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+    means = {
+        names[matrix]: {f"{count} topics in common": mean for count, mean in one.get("shared", {}).items()}
+        | {PARTNERS[name]: mean for name, mean in one.get("partners", {}).items()}
+        for matrix, one in run.results.get("relations", {}).items()
+    }
     relations = dict.fromkeys(relation for of in means.values() for relation in of)
     cells = [[relation, *(cell(of.get(relation)) for of in means.values())] for relation in relations]
     return [TableData("Means by relation of two words", ["two words have", *means], cells)] if cells else []
@@ -314,7 +308,6 @@ def optimum_name(run: Run) -> str:
 
 
 def word_figures(run: Run) -> list[Figure]:
-    """The matrix over the words with names, and W* where the run was compared with it; none without names."""
     if (named := named_words(run)) is None:
         return []
     places, names = named
@@ -372,7 +365,6 @@ def to_come(run: Run) -> str:
 
 
 def live_curves(run: Run) -> list[Section]:
-    """The curves of a run up to now: loss, norms with the predicted ones, and means by word relation."""
     if not run.metrics:
         return [Section("Curves", "The first steps have not been written yet.")]
     norms = norm_panel(run)

@@ -164,7 +164,6 @@ def on_the_map(grid: Landscape, alpha: float, beta: float) -> tuple[float, float
 def landscape_figure(
     name: str, title: str, grids: Mapping[str, Landscape], best: Mapping[str, tuple[float, float]] | None = None
 ) -> Figure:
-    """The loss over attention as in Figures 7 and 8: beta to the right, alpha upwards, both logarithmic."""
     marked = {panel: grid.minimum[:2] for panel, grid in grids.items()} | dict(best or {})
     panels = [
         Heat(
@@ -181,5 +180,8 @@ def landscape_figure(
         )
         for panel, grid in grids.items()
     ]
-    alt = "The loss over alpha and beta on logarithmic axes; dark is low. "
-    return Figure(name, title, f"{alt}The coloured mark is the lowest point, the ring uniform attention.", panels)
+    alt = (
+        "The loss over alpha and beta on logarithmic axes; dark is low. "
+        "The coloured mark is the lowest point, the ring uniform attention."
+    )
+    return Figure(name, title, alt, panels)

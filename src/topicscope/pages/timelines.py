@@ -40,7 +40,6 @@ def pretrain_sections(result: PretrainRun | PretrainRuns) -> list[Section]:
 
 
 def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """Norms of W_K, W_Q and W_V, and rotation of W_V, layer by layer in pretraining runs (the paper's Figure 5)."""
     layers = layer_names(runs[0].metrics)
     rows = [(f"||W_{part[0].upper()}||_F", f"norm_{part}", "Frobenius norm") for part in ("key", "query", "value")]
     panels = []
@@ -56,7 +55,6 @@ def dynamics_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> 
 
 
 def loss_figure(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Figure:
-    """The loss of pretraining runs at every step; markers: the loss on held-out documents."""
     held_out = [
         replace(series, name=f"{series.name}, held out", markers=True)
         for series in curves(runs, labels, "held_out_loss")
@@ -103,7 +101,6 @@ def starts(metrics: Metrics, layer: str) -> dict[str, float]:
 
 
 def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> TableData:
-    """When the norms of each layer rise: steps at a tenth and at half of the rise; the separation of the stages."""
     parts = ("value", "key", "query")
     rows = []
     for run, setting in zip(runs, settings(runs, labels), strict=True):
@@ -211,10 +208,7 @@ def span(ends: Interval | None, digits: str) -> str:
 
 
 MOST_POINTS = 1000  # words of a plane
-DIAMETER = 14.0  # of a word, in pixels
 MARGIN = 0.06  # of the plane, around all places of all steps
-
-Weights = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -230,18 +224,15 @@ class WordPlane:
 
 
 def word_vectors(reading: Reading) -> tuple[str, Float[np.ndarray, "V d"]] | None:
-    """What is learnt of each word: its column of W_E; where words are one-hot, its row of the first table, such as W_V.
-
-    A row says how much every word of a document speaks for it. Columns would not do: under cross entropy their means
-    over rows change nothing, and differ from word to word more than anything else.
-    """
+    """Of each word its column of W_E; where words are one-hot, its row of the first table, such as W_V."""
+    # Columns of a table would not do: under cross entropy their means over rows change nothing, and differ most.
     if reading.embedding is not None:
         return "columns of W_E", reading.embedding.T.astype(float)
     table = next(iter(reading.tables.values()), None)
     return None if table is None else (f"rows of {table.symbol}", table.matrix.astype(float))
 
 
-def word_plane(config: RunConfig, snapshots: Mapping[int, Weights]) -> WordPlane | None:
+def word_plane(config: RunConfig, snapshots: Mapping[int, Mapping[str, np.ndarray]]) -> WordPlane | None:
     """Words in a plane whose axes stay the same from step to step: words of one topic move together. Without [MASK]."""
     vectors = {step: word_vectors(config.model.read(weights)) for step, weights in snapshots.items()}
     topic = config.topic_model.main_topic
@@ -277,7 +268,7 @@ def plane_figure(plane: WordPlane, step: int) -> Figure:
         "first principal component of the last step",
         "second principal component",
         colours=[hue(topic, max(topics)) for topic in topics],
-        diameter=DIAMETER,
+        diameter=14.0,
         ends=plane.ends,
     )
     alt = (
@@ -290,12 +281,11 @@ def plane_figure(plane: WordPlane, step: int) -> Figure:
 def hue(topic: int, topics: int) -> str:
     """Colours around the wheel; the number in the circle says the same without colour."""
     light = 0.42 if topic % 2 else 0.58
-    red, green, blue = colorsys.hls_to_rgb((topic - 1) / max(1, topics), light, 0.7)
-    return f"#{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
+    colour = colorsys.hls_to_rgb((topic - 1) / max(1, topics), light, 0.7)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
 
 
 def figure_until(figure: Figure, step: float) -> Figure:
-    """A figure's curves up to a step; behind them the whole ones, faint, which keep the axes as they are."""
     return replace(figure, panels=[until(panel, step) for panel in figure.panels if isinstance(panel, Lines)])
 
 

@@ -36,6 +36,7 @@ from topicscope.pages.panels import (
     TableData,
     banded,
     curve_of,
+    drawn,
 )
 
 MOST_NAMED = 8  # topics whose names fit side by side under a figure; of more, the map shows coherence in colours
@@ -70,7 +71,7 @@ def topic_model_table(topics: Topics) -> TableData:
                 str(row["topic"]),
                 f"{100 * row['share']:.1f}%",
                 f"{row['coherence']:.3f}",
-                cell(row["stability"], ".1f"),
+                number(row["stability"], ".1f"),
                 f"{row['nearest']} ({row['distance']:.2f})",
                 " ".join(row["words"]),
             ]
@@ -79,25 +80,20 @@ def topic_model_table(topics: Topics) -> TableData:
     )
 
 
-def cell(value: float | None, how: str) -> str:
-    return "-" if value is None else format(value, how)
-
-
 def fit_figure(topics: Topics) -> Figure:
-    """The log-likelihood against sweeps, where the fit recorded it; and the coherence of topics that are not many."""
     panels: list[Panel] = []
     trace = topics.fit.log_likelihood
-    few = len(topics) <= MOST_NAMED
     if len(trace) >= 2:
         sweeps = [float(min(10 * (i + 1), topics.fit.iterations)) for i in range(len(trace))]
         panels.append(
             Lines("fit", [Series("log-likelihood", sweeps, trace)], "sweep over all words", "log-likelihood per word")
         )
-    if few:
+    alt = "Log-likelihood against sweeps."
+    if len(topics) <= MOST_NAMED:
+        alt = "Log-likelihood against sweeps, and coherence of every topic."
         names = [f"{k}: {' '.join(topics.top_words(k, 3))}" for k in range(len(topics))]
         curves = [curve_of("c_npmi", enumerate(topics.fit.coherence))]
         panels.append(Points("coherence by topic", names, curves, "c_npmi", levels=[(0.0, "by chance")]))
-    alt = "Log-likelihood against sweeps" + (", and coherence of every topic." if few else ".")
     return Figure("topics", "Fitted topics", alt, panels, columns=1)
 
 
@@ -154,7 +150,7 @@ def compared_section(compared: Sequence[TopicQuality]) -> Section:
 
 def compared_figure(compared: Sequence[TopicQuality]) -> Figure:
     def panel(title: str, y_label: str, *curves: Series) -> Lines:
-        return Lines(f"{title} is better", [curve for curve in curves if curve.x], "number of topics", y_label)
+        return Lines(f"{title} is better", drawn(curves), "number of topics", y_label)
 
     def line(name: str, of: str) -> Series:
         return curve_of(name, [(one.topics, getattr(one, of)) for one in compared], markers=True)
@@ -183,9 +179,8 @@ def compared_table(compared: Sequence[TopicQuality]) -> TableData:
                 str(one.topics),
                 f"{one.coherence:.3f} ± {one.coherence_error:.3f}",
                 f"{one.diversity:.2f}",
-                cell(one.stability, ".2f"),
-                cell(one.perplexity, ",.0f"),
-                cell(one.unigram_perplexity, ",.0f"),
+                number(one.stability, ".2f"),
+                *(number(one.perplexity, ",.0f"), number(one.unigram_perplexity, ",.0f")),
                 f"{one.score:.3f}",
                 "poor" if one.warnings() else "-",
             ]
@@ -229,8 +224,7 @@ def setting_name(rows: Sequence[StateRow | HeadRow | TopicRow]) -> str:
     """Of which words the rows are, by the first of them."""
     if not rows or rows[0].threshold is None:
         return "given topics"
-    many = ", many topics per word" if rows[0].topics_per_word == "many" else ""
-    return f"threshold {rows[0].threshold:g}{many}"
+    return f"threshold {rows[0].threshold:g}{', many topics per word' if rows[0].topics_per_word == 'many' else ''}"
 
 
 def setting_of(row: Chosen) -> tuple[float | None, str]:
@@ -248,8 +242,8 @@ def by_model(rows: Sequence[Row]) -> Iterator[tuple[int, str, list[Row]]]:
         yield place, model, [row for row in rows if row.model == model]
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}g}"
+def number(value: float | None, how: str = ".3g") -> str:
+    return "-" if value is None else format(value, how)
 
 
 def with_interval(value: float | None, interval: Interval | None) -> str:
@@ -262,10 +256,7 @@ def topic_table(topics: Sequence[TopicRow]) -> TableData:
         ["model", "topic", "words", "inside", "nearest", "farthest"],
         [
             [
-                short(topic.model),
-                topic.name,
-                str(topic.words),
-                number(topic.cosine),
+                *(short(topic.model), topic.name, str(topic.words), number(topic.cosine)),
                 f"{topic.nearest} ({number(topic.nearest_cosine)})",
                 f"{topic.farthest} ({number(topic.farthest_cosine)})",
             ]
@@ -289,12 +280,11 @@ def topic_figures(topics: Sequence[TopicRow]) -> list[Figure]:
 
 def topic_panel(topics: list[TopicRow]) -> Points:
     shown = topics if len(topics) <= 2 * SHOWN else topics[:SHOWN] + topics[-SHOWN:]
-    curves: dict[str, list[float | None]] = {
-        "inside the topic": [topic.cosine for topic in shown],
-        "to the nearest topic": [topic.nearest_cosine for topic in shown],
-        "to the farthest topic": [topic.farthest_cosine for topic in shown],
-    }
-    series = [curve_of(label, enumerate(values)) for label, values in curves.items()]
+    series = [
+        curve_of("inside the topic", enumerate(topic.cosine for topic in shown)),
+        curve_of("to the nearest topic", enumerate(topic.nearest_cosine for topic in shown)),
+        curve_of("to the farthest topic", enumerate(topic.farthest_cosine for topic in shown)),
+    ]
     return Points("mean cosine by topic", [topic.name for topic in shown], series, "cosine")
 
 
@@ -353,13 +343,8 @@ def document_table(probe: Probe) -> TableData:
         ],
         [
             [
-                short(row.model),
-                row.named,
-                one.why,
-                f"{row.words:,}",
-                f"{row.tokens:,}",
-                f"{row.topic_words:,}",
-                number(row.contrast),
+                *(short(row.model), row.named, one.why),
+                *(f"{row.words:,}", f"{row.tokens:,}", f"{row.topic_words:,}", number(row.contrast)),
                 f"{row.same_pairs:,} + {row.different_pairs:,}",
                 number(row.loss),
             ]
@@ -374,13 +359,8 @@ def shown_documents(probe: Probe) -> list[tuple[ShownDocument, DocumentRow]]:
 
 
 def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[HeadRow]) -> MarkedText:
-    """`ranked`: heads of all models, parts and thresholds, the largest difference first.
-
-    Of those of the document's part at the first threshold, where heads are said to carry topics, the first that does
-    is shown first.
-    """
-    mine = [head for head in ranked if (head.model, head.part) == (document.model, document.part)]
-    order = [(head.layer, head.head) for head in at_first(mine)]
+    """`ranked`: heads of all models, largest difference first. The first that carries topics is shown first."""
+    mine = at_first([head for head in ranked if (head.model, head.part) == (document.model, document.part)])
     places = {(one.layer, one.head): at for at, one in enumerate(document.heads) if one.topical}
     contrast = "" if row.contrast is None else f", contrast {row.contrast:.3g}"
     topics = ", ".join(f"{topic.name} {topic.share:.0%}" for topic in row.topics)
@@ -407,6 +387,6 @@ def marked_text(document: ShownDocument, row: DocumentRow, ranked: Sequence[Head
         ],
         document.keys,
         ("layer", "head"),
-        next((places[head] for head in order if head in places), 0),
+        next((places[head.layer, head.head] for head in mine if (head.layer, head.head) in places), 0),
         f"{document.model} {document.part}",
     )
