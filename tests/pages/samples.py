@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pyarrow
 
@@ -14,6 +14,14 @@ from topicscope.pages import Figure, Heat, Judgement, Lines, Map, Panel, Points,
 EVIL = """<script>window.hacked=1</script> & "double" 'single' <b>$x$</b> %{y}"""
 TOPICS, WORDS_PER_TOPIC = 4, 3
 SIZE = TOPICS * WORDS_PER_TOPIC + 1
+
+
+PanelKind = TypeVar("PanelKind", bound=Panel)
+
+
+def panels(figure: Figure, kind: type[PanelKind]) -> list[PanelKind]:
+    assert all(isinstance(panel, kind) for panel in figure.panels)
+    return [panel for panel in figure.panels if isinstance(panel, kind)]
 
 
 def topic_of(word: int) -> int:

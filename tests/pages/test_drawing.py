@@ -74,7 +74,7 @@ def test_every_panel_has_its_axes_titles_and_labels(figure: Figure) -> None:
             assert axes.get_xlabel() == panel.x_label
 
 
-def test_a_heat_map_of_words_has_ticks_per_topic() -> None:
+def test_words_are_ticks() -> None:
     axes = panels_of("words")[0]
     assert tick_labels(axes.xaxis) == tick_labels(axes.yaxis) == ["1", "2", "3", "4"]
     assert axes.get_xticks().tolist() == axes.get_yticks().tolist() == [2, 5, 8, 11]
@@ -82,9 +82,6 @@ def test_a_heat_map_of_words_has_ticks_per_topic() -> None:
     image = axes.images[0]
     assert image.get_cmap().name == "cividis"
     np.testing.assert_array_equal(image.get_array(), np.array(samples.word_heat().z))
-
-
-def test_named_rows_and_columns_are_ticks() -> None:
     heat = Heat("", [[1.0, 0.2], [0.2, 1.0]], labels=["frog", "toad"])
     (axes,) = drawn(Figure("f", "", "", [heat]))
     assert tick_labels(axes.xaxis) == tick_labels(axes.yaxis) == ["frog", "toad"]
@@ -109,7 +106,7 @@ def test_a_landscape_has_log_axes_marks_contours_and_a_named_scale() -> None:
     assert len(drawn(Figure("f", "", "", [flat]))[0].collections) == 1  # no contours where all is level
 
 
-def test_curves_have_their_groups_levels_and_bands_in_the_legend() -> None:
+def test_curves_levels_and_bands_are_where_the_numbers_are_and_in_the_legend() -> None:
     first, second = panels_of("curves")
     handles = legend(first)
     assert list(handles) == ["key", "query", "value", "theory", "first stage", "second stage"]
@@ -122,10 +119,6 @@ def test_curves_have_their_groups_levels_and_bands_in_the_legend() -> None:
     assert [handles[name].get_alpha() for name in ("first stage", "second stage")] == [0.13, 0.28]
     assert list(legend(second)) == [wrapped(samples.EVIL, 32), "plain", "floor", "chance", "few"]
     assert [legend(second)[name].get_marker() for name in ("plain", "floor")] == ["o", "None"]
-
-
-def test_curves_levels_and_bands_are_where_the_numbers_are() -> None:
-    first, second = panels_of("curves")
     assert (first.get_xscale(), second.get_xscale(), second.get_yscale()) == ("linear", "log", "log")
     assert len(first.lines) == 9 + 1
     assert list(first.lines[-1].get_ydata()) == [5.0, 5.0]
@@ -137,14 +130,6 @@ def test_curves_levels_and_bands_are_where_the_numbers_are() -> None:
     assert patterns[0] != patterns[1]
     (interval,) = second.collections
     assert interval.get_datalim(second.transData).y1 == pytest.approx(1.4)
-
-
-def test_a_thin_curve_is_thinner() -> None:
-    series = [Series("batch", [0, 1], [0, 1], thin=True), Series("dev", [0, 1], [1, 0])]
-    (axes,) = drawn(Figure("f", "", "", [Lines("", series)], colours={"batch": "#AAAAAA"}))
-    assert [line.get_linewidth() for line in axes.lines] == [0.6, 1.6]
-    assert [handle.get_linewidth() for handle in legend(axes).values()] == [0.6, 1.6]
-    assert to_hex(axes.lines[0].get_color()) == "#aaaaaa"
 
 
 def test_points_have_categories_intervals_and_a_legend() -> None:
@@ -159,14 +144,10 @@ def test_points_have_categories_intervals_and_a_legend() -> None:
     np.testing.assert_allclose(
         [[y for _, y in segment] for segment in segments], [[0.09, 0.11], [0.1, 0.15], [0.2, 0.42]]
     )
+    assert {label.get_size() for label in [*axes.get_xticklabels(), *axes.get_yticklabels()]} == {10.5}
 
 
-def test_one_curve_needs_no_legend() -> None:
-    axes = panels_of("plain")
-    assert [one.get_legend() for one in axes] == [None] * 3
-
-
-def test_panels_with_the_same_names_share_a_legend() -> None:
+def test_panels_of_one_kind_with_the_same_names_share_a_legend() -> None:
     def figure(second: str) -> Figure:
         panels = [Lines("", [Series("a", [0], [0]), Series(name, [0], [1])]) for name in ("b", second)]
         return Figure("f", "", "", list(panels))
@@ -177,9 +158,19 @@ def test_panels_with_the_same_names_share_a_legend() -> None:
     apart = canvas(figure("c"))
     assert apart.legends == []
     assert [list(legend(axes)) for axes in apart.axes] == [["a", "b"], ["a", "c"]]
+    points = Points("", ["x"], [Series(name, [0.0], [0.0]) for name in ("a", "b")])
+    mixed = canvas(Figure("f", "", "", [curves("a", "b"), points]))
+    assert mixed.legends == []
+    legends: list[Any] = [axes.get_legend() for axes in mixed.axes]
+    assert [[text.get_text() for text in one.get_texts()] for one in legends] == [["a", "b"], ["a", "b"]]
+    assert [one._ncols for one in legends] == [2, 2]
+    alone: Any = canvas(Figure("f", "", "", [curves("a", "b")]))
+    assert (alone.legends, alone.axes[0].get_legend()._ncols) == ([], 2)
+    chart = Map("", [[0.0]], ["a"], ["b"], names={"word": "#000000"})
+    assert canvas(Figure("f", "", "", [chart, curves("a")])).legends == []
 
 
-def test_a_map_names_its_colours() -> None:
+def test_a_map_names_its_colours_or_has_a_scale() -> None:
     picture = sample("map")
     handles = legend(picture)
     assert {name: to_hex(handle.get_facecolor()).upper() for name, handle in handles.items()} == {
@@ -192,9 +183,6 @@ def test_a_map_names_its_colours() -> None:
     assert mesh.get_clim() == (-0.5, 1.5)
     assert np.ma.getmaskarray(mesh.get_array()).sum() == 1  # the gap
     assert len(picture.axes) == 1  # words have no colour bar
-
-
-def test_a_map_of_numbers_may_have_a_log_scale_or_nothing() -> None:
     numbers = Map("", [[1.0, 10.0, 1000.0]], ["a", "b", "c"], [""], log=True)
     picture = canvas(Figure("f", "", "", [numbers]))
     norm = picture.axes[0].collections[0].norm
@@ -211,23 +199,19 @@ def test_many_ticks_are_thinned_and_crowded_ones_turned() -> None:
     (axes,) = drawn(Figure("f", "", "", [Map("", [[float(i) for i in range(20)]], names, [""])]))
     assert tick_labels(axes.xaxis) == names[::3]
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
+    names = [f"a long name {i}" for i in range(3)]
+    (axes,) = drawn(Figure("f", "", "", [Map("", [[0.0] * 3] * 3, names, names)]))
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
+    assert {label.get_rotation() for label in axes.get_yticklabels()} == {0}
 
 
-def test_rows_of_a_matrix_go_down_and_those_at_places_go_up() -> None:
+def test_rows_of_a_matrix_go_down_those_at_places_up_and_gaps_are_not_drawn() -> None:
     places = Heat("", [[0.1, 0.2], [0.3, 0.4]], x=[1.0, 4.0], y=[1.0, 2.0])
     axes = drawn(Figure("f", "", "", [*samples.plain_figure().panels[:2], places]))
     assert [one.yaxis_inverted() for one in axes] == [True, True, False]
-
-
-def test_gaps_are_not_drawn() -> None:
     heat = Heat("", [[math.nan, 1.0], [2.0, 3.0]])
     (axes,) = drawn(Figure("f", "", "", [heat]))
     assert np.ma.getmaskarray(np.ma.masked_invalid(axes.images[0].get_array())).sum() == 1
-
-
-def test_text_keeps_its_size_outside_of_the_drawing_code() -> None:
-    (axes,) = panels_of("points")
-    assert {label.get_size() for label in [*axes.get_xticklabels(), *axes.get_yticklabels()]} == {10.5}
 
 
 def test_a_matrix_is_square_and_has_whole_ticks_and_no_grid() -> None:
@@ -243,7 +227,7 @@ def test_a_matrix_is_square_and_has_whole_ticks_and_no_grid() -> None:
     assert len(axes[1].get_xticks()) > 4
 
 
-def test_places_keep_their_own_ticks() -> None:
+def test_places_keep_their_own_ticks_and_small_differences_have_contours() -> None:
     places = [0.0, 0.25, 0.5, 0.75, 1.0]
     (axes,) = drawn(Figure("f", "", "", [Heat("", [[0.0] * 5] * 2, x=places)]))
     assert any(tick != round(tick) for tick in axes.get_xticks())
@@ -252,9 +236,6 @@ def test_places_keep_their_own_ticks() -> None:
     (axes,) = drawn(Figure("f", "", "", [Heat("", [[0.0] * 2] * 5, y=places)]))
     assert any(tick != round(tick) for tick in axes.get_yticks())
     assert all(tick == round(tick) for tick in axes.get_xticks())
-
-
-def test_contours_are_drawn_of_small_differences_too() -> None:
     z = [[0.1 * (i + j) for j in range(4)] for i in range(4)]
     (axes,) = drawn(Figure("f", "", "", [Heat("", z, x=[0.0, 1.0, 2.0, 3.0], contours=3)]))
     assert len(axes.collections) == 2
@@ -281,7 +262,7 @@ def test_marks_are_not_cut_off_and_their_labels_stand_inside() -> None:
     assert ring_x == 0 > ring_y  # below
 
 
-def test_cells_of_a_map_stand_on_whole_numbers() -> None:
+def test_cells_and_crosses_of_a_map_stand_on_whole_numbers() -> None:
     panel = Map("", [[1.0, 2.0, 3.0], [4.0, None, 6.0]], ["a", "b", "c"], ["d", "e"], low=0.5, high=8.0)
     (axes,) = drawn(Figure("f", "", "", [panel]))
     assert (axes.get_xlim(), axes.get_ylim()) == ((-0.5, 2.5), (-0.5, 1.5))
@@ -291,6 +272,11 @@ def test_cells_of_a_map_stand_on_whole_numbers() -> None:
     assert mesh.get_array().filled(-1).tolist() == [[1.0, 2.0, 3.0], [4.0, -1.0, 6.0]]
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {0}
     assert not any(line.get_visible() for line in axes.get_xgridlines())
+    panel = Map("", [[0.0, 1.0], [1.0, 0.0]], ["a", "b"], ["c", "d"], marks=[(1, 0), (0, 1)])
+    (axes,) = drawn(Figure("f", "", "", [panel]))
+    (crosses,) = axes.lines
+    assert (list(crosses.get_xdata()), list(crosses.get_ydata())) == ([1, 0], [0, 1])
+    assert (crosses.get_marker(), crosses.get_linestyle()) == ("x", "None")
 
 
 @pytest.mark.parametrize(("smallest", "log"), [(1e-3, True), (0.0, False), (-1.0, False)])
@@ -310,21 +296,11 @@ def test_a_map_has_at_most_eight_ticks_along_a_side(count: int, step: int) -> No
     assert tick_labels(axes.xaxis) == tick_labels(axes.yaxis) == names[::step]
 
 
-def test_long_names_of_rows_are_not_turned() -> None:
-    names = [f"a long name {i}" for i in range(3)]
-    (axes,) = drawn(Figure("f", "", "", [Map("", [[0.0] * 3] * 3, names, names)]))
-    assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
-    assert {label.get_rotation() for label in axes.get_yticklabels()} == {0}
-
-
-def test_half_an_interval_is_none() -> None:
+def test_an_interval_has_the_colour_of_its_curve_and_half_a_one_is_none() -> None:
     for half in (Series("a", [0, 1], [0, 1], low=[0, 0]), Series("a", [0, 1], [0, 1], high=[1, 2])):
         lines, points = drawn(Figure("f", "", "", [Lines("", [half]), Points("", ["x", "y"], [half])]))
         assert len(lines.collections) == 0
         assert len(points.containers[0][2]) == 0
-
-
-def test_an_interval_has_the_colour_of_its_curve() -> None:
     series = [Series("a", [1, 2], [1, 2], [0, 1], [2, 4]), Series("b", [1, 2], [3, 3])]
     (axes,) = drawn(Figure("f", "", "", [Lines("", series, log_y=False)], colours={"a": "#123456"}))
     (interval,) = axes.collections
@@ -334,7 +310,7 @@ def test_an_interval_has_the_colour_of_its_curve() -> None:
     assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "linear")
 
 
-def test_curves_beyond_the_colours_are_dashed_and_levels_always() -> None:
+def test_curves_beyond_the_colours_are_dashed_levels_always_and_thin_ones_thinner() -> None:
     series = [Series(f"{i}", [0, 1], [0, 1]) for i in range(len(PALETTE) + 1)]
     levels = [(float(i), f"level {i}") for i in range(5)]
     (axes,) = drawn(
@@ -350,6 +326,11 @@ def test_curves_beyond_the_colours_are_dashed_and_levels_always() -> None:
     assert {to_hex(line.get_color()) for line in lines} == {GREY}
     alphas = [band.get_alpha() for band in axes.patches]
     assert alphas[0] == alphas[2] != alphas[1]
+    series = [Series("batch", [0, 1], [0, 1], thin=True), Series("dev", [0, 1], [1, 0])]
+    (axes,) = drawn(Figure("f", "", "", [Lines("", series)], colours={"batch": "#AAAAAA"}))
+    assert [line.get_linewidth() for line in axes.lines] == [0.6, 1.6]
+    assert [handle.get_linewidth() for handle in legend(axes).values()] == [0.6, 1.6]
+    assert to_hex(axes.lines[0].get_color()) == "#aaaaaa"
 
 
 def test_points_stand_side_by_side() -> None:
@@ -389,14 +370,6 @@ def test_a_legend_names_two_things_or_more() -> None:
     assert all(box.get_legend() is None for box in drawn(Figure("f", "", "", [heat, chart])))
 
 
-def test_a_map_has_crosses_on_marked_cells() -> None:
-    panel = Map("", [[0.0, 1.0], [1.0, 0.0]], ["a", "b"], ["c", "d"], marks=[(1, 0), (0, 1)])
-    (axes,) = drawn(Figure("f", "", "", [panel]))
-    (crosses,) = axes.lines
-    assert (list(crosses.get_xdata()), list(crosses.get_ydata())) == ([1, 0], [0, 1])
-    assert (crosses.get_marker(), crosses.get_linestyle()) == ("x", "None")
-
-
 def rows(path: Path) -> list[dict[str, Any]]:
     with path.open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
@@ -412,14 +385,11 @@ def test_pictures_are_written_and_the_same_twice(figure: Figure, tmp_path: Path)
     assert sorted(path.name for path in (tmp_path / "once").iterdir()) == [f"{figure.name}.png", f"{figure.name}.svg"]
 
 
-def test_heat_csv_is_the_matrix(tmp_path: Path) -> None:
+def test_heat_csv_is_the_matrix_with_its_positions(tmp_path: Path) -> None:
     paths = write_csv(samples.word_figure(), tmp_path)
     assert [path.name for path in paths] == [f"words-{i}.csv" for i in (1, 2, 3, 4)]
     read = {(int(row["y"]), int(row["x"])): float(row["value"]) for row in rows(paths[0])}
     assert read == {(i, j): samples.value(i, j) for i in range(samples.SIZE) for j in range(samples.SIZE)}
-
-
-def test_heat_csv_has_the_positions(tmp_path: Path) -> None:
     figure = samples.plain_figure()
     read = rows(write_csv(figure, tmp_path)[1])
     assert [(float(row["x"]), int(row["y"]), float(row["value"])) for row in read] == [
@@ -448,18 +418,12 @@ def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:
         assert read == expected
 
 
-def test_points_csv_names_the_categories(tmp_path: Path) -> None:
+def test_csv_names_categories_and_words(tmp_path: Path) -> None:
     (path,) = write_csv(samples.points_figure(), tmp_path)
     assert len(rows(path)) == 8
     assert rows(path)[1] == {"series": "same topic", "x": "Adam & friends", "y": "0.12", "low": "0.1", "high": "0.15"}
-
-
-def test_map_csv_has_words_and_gaps(tmp_path: Path) -> None:
     (path,) = write_csv(samples.map_figure(), tmp_path)
     assert path.read_text() == "x,y,value\n0.1,2,early\n1,2,late\n10,2,\n0.1,4,late\n1,4,late\n10,4,early\n"
-
-
-def test_a_csv_has_places_as_rows_and_columns_and_all_numbers_of_a_map(tmp_path: Path) -> None:
     heat = Heat("", [[1.0, 2.0], [3.0, 4.0]], x=[0.5, 1.5], y=[10.0, 20.0])
     chart = Map("", [[0.25, None]], ["a", "b"], ["c"])
     first, second = write_csv(Figure("f", "", "", [heat, chart]), tmp_path / "new" / "folder")
@@ -554,19 +518,6 @@ def test_a_legend_under_the_figure_has_as_many_columns_as_fit() -> None:
     assert columns(canvas(Figure("f", "", "", [short, short]))) == 4
     assert columns(canvas(Figure("f", "", "", [long, long]))) == 2
     assert columns(canvas(Figure("f", "", "", [short] * 3, columns=3))) == 5  # no more than there are names
-
-
-def test_panels_of_two_kinds_have_their_own_legends() -> None:
-    points = Points("", ["x"], [Series(name, [0.0], [0.0]) for name in ("a", "b")])
-    mixed = canvas(Figure("f", "", "", [curves("a", "b"), points]))
-    assert mixed.legends == []
-    legends: list[Any] = [axes.get_legend() for axes in mixed.axes]
-    assert [[text.get_text() for text in one.get_texts()] for one in legends] == [["a", "b"], ["a", "b"]]
-    assert [one._ncols for one in legends] == [2, 2]
-    alone: Any = canvas(Figure("f", "", "", [curves("a", "b")]))
-    assert (alone.legends, alone.axes[0].get_legend()._ncols) == ([], 2)
-    chart = Map("", [[0.0]], ["a"], ["b"], names={"word": "#000000"})
-    assert canvas(Figure("f", "", "", [chart, curves("a")])).legends == []
 
 
 def test_a_legend_stands_under_the_axes_and_their_labels() -> None:

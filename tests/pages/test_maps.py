@@ -141,17 +141,11 @@ def test_few_points_are_listed_and_many_are_counted(tmp_path: Path) -> None:
     (without,) = sweep_sections(swept(tmp_path, measured, axes))
     assert without.tables == []
     assert [figure.title for figure in without.figures] == ["separation"]
-
-
-def test_a_sweep_without_axes_has_no_map(tmp_path: Path) -> None:
     (one,) = sweep_sections(swept(tmp_path, [{"phase": "never"}], {}))
     assert one.figures == []
     assert one.tables[0].rows == [["p0", "done", "never"]]
     (many,) = sweep_sections(swept(tmp_path, [{"phase": "never"}] * (MOST_ROWS + 1), {}))
     assert many.tables == []
-
-
-def test_the_command_of_a_sweep_is_that_of_its_folder(tmp_path: Path) -> None:
     with open_folder(tmp_path / "out", Kind("sweep", 1, ()), {}) as folder:
         folder.finish({})
     (section,) = sweep_sections(swept(tmp_path / "out", [{"a": 1, "phase": "never"}], {"a": [1]}))

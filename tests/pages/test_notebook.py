@@ -57,22 +57,14 @@ def test_without_anywidget_the_static_view_stays(monkeypatch: pytest.MonkeyPatch
     assert shown(one) == {"text/html": one._repr_html_(), "text/plain": "Sample(1 parts)"}
 
 
-def test_outside_a_notebook_no_widget_is_made() -> None:
-    assert samples.Sample([Section("x")])._repr_mimebundle_() is None
-
-
-def test_a_view_has_what_the_page_has() -> None:
+def test_a_view_has_what_the_page_has_runs_nothing_and_fetches_nothing() -> None:
     one = samples.Sample(samples.sections())
     view, page = notebook_view(one, one.sections()), page_html("t", "i", one.sections())
     numbers = r'<script type="application/json">(.*?)</script>'
     assert re.findall(numbers, view.html) == re.findall(numbers, page) != []
     for part in ("<h2.*?</h2>", "<nav.*?</nav>", "<table.*?</table>", '<div class="plot[^>]*>', "<figcaption.*?<"):
         assert re.findall(part, view.html, re.DOTALL) == re.findall(part, page, re.DOTALL) != []
-
-
-def test_a_view_runs_nothing_and_fetches_nothing() -> None:
-    one = samples.Sample(samples.sections())
-    view = notebook_view(one, one.sections())
+    assert samples.Sample([Section("x")])._repr_mimebundle_() is None
     assert "<script>" not in view.html
     assert "&lt;script&gt;window.hacked=1&lt;/script&gt;" in view.html
     assert not re.search(r"<[^>]*\son\w+=", view.html)

@@ -95,33 +95,23 @@ def test_the_theme_and_the_width_are_followed(browser: webdriver.Chrome, tmp_pat
     assert complaints(browser) == []
 
 
-def test_styles_and_ids_stay_inside(browser: webdriver.Chrome, tmp_path: Path, views: list[Any]) -> None:
+def test_styles_and_text_stay_inside_and_clicks_are_answered(
+    browser: webdriver.Chrome, tmp_path: Path, views: list[Any]
+) -> None:
     show(browser, tmp_path, *views)
     assert script(browser, "return document.querySelectorAll('section, .plot').length") == 0
     assert script(browser, "return getComputedStyle(document.body).fontSize") == "16px"
     assert inside(browser, views[0], "return getComputedStyle(root.querySelector('.notebook')).fontSize") == "14px"
-
-
-def test_text_of_corpora_is_text(browser: webdriver.Chrome, tmp_path: Path, views: list[Any]) -> None:
-    show(browser, tmp_path, *views)
     assert script(browser, "return window.hacked === undefined")
     assert samples.EVIL in inside(browser, views[0], "return root.querySelector('.notebook').textContent")
     assert EVIL in inside(browser, views[1], "return root.querySelector('.pieces').textContent")
     assert inside(browser, views[1], "return root.querySelectorAll('img, .pieces b').length") == 0
-
-
-def test_links_lead_to_sections(browser: webdriver.Chrome, tmp_path: Path, views: list[Any]) -> None:
-    show(browser, tmp_path, views[0])
     last = "const last = [...root.querySelectorAll('nav a')].at(-1);"
     inside(browser, views[0], last + "last.click()")
     top = last + "return root.getElementById(last.getAttribute('href').slice(1)).getBoundingClientRect().top"
     until(browser, lambda: inside(browser, views[0], top) < 800)
     assert inside(browser, views[0], "return root.querySelector('.notebook').scrollTop") > 1000
     assert browser.current_url.endswith("notebook.html")
-
-
-def test_a_head_and_a_word_can_be_clicked(browser: webdriver.Chrome, tmp_path: Path, views: list[Any]) -> None:
-    show(browser, tmp_path, views[1])
     at = inside(
         browser,
         views[1],

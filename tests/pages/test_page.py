@@ -69,47 +69,37 @@ def outside_plotly(page: Path) -> str:
     return text.replace(library, "")
 
 
-def test_file_is_whole_small_and_the_same_twice(page: Path, tmp_path: Path) -> None:
+def test_file_is_whole_small_the_same_twice_fetches_nothing_and_is_escaped(page: Path, tmp_path: Path) -> None:
     assert page.stat().st_size < MOST_BYTES
     write_page(tmp_path / "again.html", TITLE, f"First.\n\nSecond: {samples.EVIL}", samples.sections())
     assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
     assert [path.name for path in page.parent.iterdir()] == ["report.html"]
-
-
-def test_nothing_is_fetched(page: Path) -> None:
     rest = outside_plotly(page)
     assert not re.search(r"<link|<script[^>]*\ssrc|<img|<iframe|@import|url\(|https?:", rest)
     assert "default-src 'none'" in rest
-
-
-def test_text_is_escaped(page: Path) -> None:
-    rest = outside_plotly(page)
     assert "<script>window" not in rest
     assert "&lt;script&gt;window" in rest
     assert r"\u003c/script" in rest or r"\u0026lt;/script" in rest
     assert rest.count("</script>") == PLOTS + 2
 
 
-def test_ids_are_unique_and_fit_for_links() -> None:
+def test_ids_are_fit_for_links_and_numbers_and_cells_for_json() -> None:
     made = anchors(["figure 4", "figure-4", "<b>", "δ", "figure 4"])
     assert made == ["section-figure-4", "section-figure-4-2", "section-b", "section-x", "section-figure-4-3"]
     assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) for name in made)
-
-
-def test_numbers_are_rounded_and_gaps_are_null() -> None:
     spec = panel_spec(Heat("", [[0.12345678901, float("nan")], [float("inf"), 1e-9]]), {})
     assert spec["data"][0]["z"] == [[0.123457, None], [None, 1e-9]]
     json.dumps(spec, allow_nan=False)
-
-
-def test_seventy_large_heat_maps_would_fit() -> None:
-    """Panels of 10 topics of 10 words with numbers that are long to write, beside plotly itself."""
-    side = 101
-    heat = Heat(
-        "", [[-0.0123456789 / (1 + i + j) for j in range(side)] for i in range(side)], topics=10, words_per_topic=10
-    )
-    panel = len(json.dumps(panel_spec(heat, {}), separators=(",", ":")))
-    assert 70 * panel + len(get_plotlyjs().encode()) < MOST_BYTES
+    text = script_json({"a": "</script><!-- & ü"})
+    assert not set("<>&") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & ü"}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json(float("nan"))
+    rows = [["1", "-", "1.5 ± 0.1", "3 [1, 2]", "a", "5%"], ["x", "1e-5", "−2", "1,234 (all)", "2", "3 s"]]
+    assert numeric_columns(TableData("", list("abcdef"), rows)) == [False, True, True, True, False, True]
+    assert numeric_columns(TableData("", ["a", "b"], [])) == [False, False]
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        numeric_columns(TableData("", ["a"], [["1", "2"], ["1"]]))
 
 
 def test_judged_and_other_sections_may_stand_on_one_page(tmp_path: Path) -> None:
@@ -126,15 +116,21 @@ def test_judged_and_other_sections_may_stand_on_one_page(tmp_path: Path) -> None
     page = outside_plotly(tmp_path / "page.html")
     assert '<td class="number">-</td>' in page  # the time is not known
     assert '<p class="panel-title">Run just this one</p>' in page
+    sections = [*samples.sections(), samples.sections()[0]]
+    write_page(tmp_path / "page.html", "t", "i", sections)
+    assert "<p>2 reproduced, 1 not reproduced, 1 skipped</p>" in outside_plotly(tmp_path / "page.html")
 
 
-def test_a_report_has_every_figure_as_files(tmp_path: Path) -> None:
+def test_a_report_has_every_figure_as_files_and_may_be_written_again(tmp_path: Path) -> None:
     section = Section("x", figures=[samples.map_figure(), samples.curves_figure()])
     write_report(tmp_path / "new", "t", "i", [section, Section("y", figures=[samples.points_figure()])])
     files = sorted(str(path.relative_to(tmp_path / "new")) for path in (tmp_path / "new").rglob("*") if path.is_file())
     pictures = [f"figures/{name}.{kind}" for name in ("curves", "map", "points") for kind in ("png", "svg")]
     numbers = ["figures/curves-1.csv", "figures/curves-2.csv", "figures/map-1.csv", "figures/points-1.csv"]
     assert files == sorted([*pictures, *numbers, "report.html"])
+    for _ in range(2):
+        write_report(tmp_path / "a" / "b", "t", "i", [Section("x", tables=[TableData("t", ["a"], [["1"]])])])
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["report.html"]
 
 
 def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> None:
@@ -153,22 +149,6 @@ def test_narrow_panels_with_the_same_curves_share_a_legend(tmp_path: Path) -> No
 )
 def test_durations_are_short(seconds: float | None, text: str) -> None:
     assert duration(seconds) == text
-
-
-def test_columns_of_numbers_stand_to_the_right() -> None:
-    rows = [["1", "-", "1.5 ± 0.1", "3 [1, 2]", "a", "5%"], ["x", "1e-5", "−2", "1,234 (all)", "2", "3 s"]]
-    assert numeric_columns(TableData("", list("abcdef"), rows)) == [False, True, True, True, False, True]
-    assert numeric_columns(TableData("", ["a", "b"], [])) == [False, False]
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        numeric_columns(TableData("", ["a"], [["1", "2"], ["1"]]))
-
-
-def test_json_in_a_script_cannot_end_it() -> None:
-    text = script_json({"a": "</script><!-- & ü"})
-    assert not set("<>&") & set(text)
-    assert json.loads(text) == {"a": "</script><!-- & ü"}
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        script_json(float("nan"))
 
 
 def test_paragraphs_configurations_and_long_tables(tmp_path: Path) -> None:
@@ -193,18 +173,6 @@ def test_paragraphs_configurations_and_long_tables(tmp_path: Path) -> None:
     assert '<a class="skip" href="#section-x">To the results</a>' in page
 
 
-def test_verdicts_are_counted(tmp_path: Path) -> None:
-    sections = [*samples.sections(), samples.sections()[0]]
-    write_page(tmp_path / "page.html", "t", "i", sections)
-    assert "<p>2 reproduced, 1 not reproduced, 1 skipped</p>" in outside_plotly(tmp_path / "page.html")
-
-
-def test_a_report_may_be_written_again_and_into_a_new_folder(tmp_path: Path) -> None:
-    for _ in range(2):
-        write_report(tmp_path / "a" / "b", "t", "i", [Section("x", tables=[TableData("t", ["a"], [["1"]])])])
-    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["report.html"]
-
-
 def keys(*panels: Panel, columns: int = 3, **colours: str) -> list[tuple[str, str, str]]:
     figure = Figure("f", "", "", list(panels), columns, colours)
     return shared_keys(figure, pens(figure))
@@ -225,9 +193,6 @@ def test_one_legend_for_all_panels_needs_the_same_curves_and_nothing_else_to_nam
     many = Lines("", [Series(f"{i}", [0], [0]) for i in range(4 * len(PALETTE))])
     dashes = [dash for _, _, dash in keys(many, many)]
     assert dashes[:: len(PALETTE)] == ["", "6 4", "2 4", "9 4 2 4"]
-
-
-def test_words_of_maps_have_one_legend() -> None:
     first, second = (Map("", [[0.0]], ["a"], ["b"], names=names) for names in ({"x": "#1"}, {"y": "#2", "x": "#1"}))
     assert keys(first, second, Map("", [[0.0]], ["a"], ["b"]), columns=1) == [
         ("x", "#1", ""),
@@ -273,33 +238,24 @@ def data(sweep_page: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def test_words_have_the_colours_that_are_handed_over_or_those_of_the_palette(data: dict[str, Any]) -> None:
+def test_a_sweep_page_has_words_places_measures_curves_and_failures(data: dict[str, Any], sweep_page: str) -> None:
     assert data["words"] == {
         "phase": [{"name": "early", "colour": "#111111"}, {"name": "late", "colour": "#222222"}],
         "mood": [{"name": "good", "colour": PALETTE[0]}],
         "state": [{"name": "done", "colour": PALETTE[0]}, {"name": "failed", "colour": PALETTE[1]}],
     }
     assert data["measures"] == ["loss", "phase", "mood", "state"]
-
-
-def test_rows_have_their_places_and_measures(data: dict[str, Any]) -> None:
     measures = {"loss": 2.0, "phase": "late", "mood": "good", "state": "done"}
     assert data["rows"] == [
         {"point": "a", "state": "done", "error": None, "at": [0], "measures": measures},
         {"point": "b", "state": "failed", "error": "<b>no</b>", "at": [1], "measures": {"state": "failed"}},
     ]
-
-
-def test_the_curves_that_are_asked_for_are_thinned_alike(data: dict[str, Any]) -> None:
     assert data["curvePanels"] == {"loss": "loss", "norms": "norm_"}
     assert list(data["curves"]) == ["0"]
     curves = {name: np.frombuffer(base64.b64decode(text), "<f4") for name, text in data["curves"]["0"].items()}
     assert list(curves) == ["step", "loss", "norm_key"]
     assert (len(curves["step"]), curves["step"][0], curves["step"][-1]) == (CURVE_POINTS, 0, 999)
     np.testing.assert_array_equal(curves["norm_key"], 2 * curves["step"])
-
-
-def test_failures_are_listed_as_text(sweep_page: str) -> None:
     assert "1 of 2 points failed" in sweep_page
     assert "<td>&lt;b&gt;no&lt;/b&gt;</td>" in sweep_page
 
@@ -329,9 +285,6 @@ def test_the_first_measure_is_the_one_that_is_asked_for_and_words_come_last(tmp_
     assert [one["name"] for one in data["words"]["fine"]] == ["True", "False"]
     assert [row["at"] for row in data["rows"]] == [[0], [1], [2]]
     assert data["palette"] == list(PALETTE)
-
-
-def test_more_words_than_colours_start_again(tmp_path: Path) -> None:
     count = len(PALETTE) + 1
     rows = [{"point": f"{i}", "state": "done", "rate": 1.0, "word": f"w{i}"} for i in range(count)]
     colours = [one["colour"] for one in made(tmp_path, rows)["words"]["word"]]
@@ -391,11 +344,7 @@ def test_every_import_names_what_its_module_exports(module: str) -> None:
 PNG = b"\x89PNG\r\n"
 
 
-def test_the_repr_is_short() -> None:
-    assert repr(samples.Sample([Section("x")])) == "Sample(1 parts)"
-
-
-def test_plot_is_the_first_figure_with_one_axes_per_panel() -> None:
+def test_a_result_has_a_short_repr_and_plots_its_first_figure() -> None:
     first, second = samples.curves_figure(), samples.map_figure()
     picture = samples.Sample([Section("no figure"), Section("x", figures=[first, second])]).plot()
     assert isinstance(picture, Canvas)
@@ -403,9 +352,10 @@ def test_plot_is_the_first_figure_with_one_axes_per_panel() -> None:
     assert picture._repr_png_().startswith(PNG)  # type: ignore[attr-defined]  # so that a notebook shows it
     with pytest.raises(InputError, match=r"^Sample\(1 parts\) has no figure"):
         samples.Sample([Section("x")]).plot()
+    assert repr(samples.Sample([Section("x")])) == "Sample(1 parts)"
 
 
-def test_a_notebook_shows_sentences_figure_and_table_as_text() -> None:
+def test_a_notebook_shows_sentences_figure_and_some_rows_as_text() -> None:
     figure = samples.curves_figure()
     html = samples.Sample(
         [Section("x", figures=[figure], tables=[samples.table(2)]), Section("y", tables=[samples.table(9)])]
@@ -419,9 +369,6 @@ def test_a_notebook_shows_sentences_figure_and_table_as_text() -> None:
     assert html.count("<tr>") == 1 + 2
     assert html.count('<td style="text-align: right">') == 2
     assert "more rows" not in html
-
-
-def test_a_notebook_shows_some_rows_of_a_long_table() -> None:
     html = samples.Sample([Section("x", tables=[samples.table(MOST_ROWS + 5)])])._repr_html_()
     assert html.count("<tr>") == 1 + MOST_ROWS
     assert "<p>5 more rows; .table() has all numbers.</p>" in html

@@ -19,6 +19,8 @@ from tests.pages import samples
 from topicscope.pages import Section, TableData
 from topicscope.pages.page import write_page
 
+pytestmark = needs_browser
+
 TITLE = f"The reproduction {samples.EVIL}"
 PLOTS = sum(len(figure.panels) for figure in samples.figures())
 
@@ -36,18 +38,20 @@ def browser(page: Path) -> Iterator[webdriver.Chrome]:
         yield driver
 
 
+def each(browser: webdriver.Chrome, selector: str, what: str = "textContent") -> list[str]:
+    """An attribute, or the text, of every element."""
+    of_one = f"one.{what}" if what == "textContent" else f"one.getAttribute('{what}')"
+    return list(
+        script(browser, f"return [...document.querySelectorAll(arguments[0])].map((one) => {of_one})", selector)
+    )
+
+
 def resize(browser: webdriver.Chrome, width: int, height: int) -> None:
-    size = {
-        "width": width,
-        "height": height,
-        "deviceScaleFactor": 1,
-        "mobile": False,
-    }  # a window cannot be as narrow as a phone
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}  # narrower than any window
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
-@needs_browser
-def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None:
+def test_every_figure_is_drawn_without_errors_and_injected_text_is_not_run(browser: webdriver.Chrome) -> None:
     assert drawn(browser) == PLOTS
     assert complaints(browser) == []
     assert script(
@@ -55,10 +59,6 @@ def test_every_figure_is_drawn_without_errors(browser: webdriver.Chrome) -> None
         "return [...document.querySelectorAll('.plot')]"
         ".every(plot => plot.clientWidth > 150 && plot.clientHeight > 150)",
     )
-
-
-@needs_browser
-def test_injected_text_is_shown_and_not_run(browser: webdriver.Chrome) -> None:
     assert script(browser, "return window.hacked === undefined")
     assert browser.title == TITLE
     assert script(browser, "return document.querySelector('h1').textContent") == TITLE
@@ -70,11 +70,8 @@ def test_injected_text_is_shown_and_not_run(browser: webdriver.Chrome) -> None:
     assert "<b>$x$</b> %{y}" in shown
 
 
-@needs_browser
-def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
-    links = script(
-        browser, "return [...document.querySelectorAll('nav a, .verdicts a')].map(link => link.getAttribute('href'))"
-    )
+def test_contents_lead_to_sections_and_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
+    links = each(browser, "nav a, .verdicts a", "href")
     assert len(links) == 1 + 2 * len(samples.sections())
     assert all(script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
     ids = script(
@@ -84,10 +81,6 @@ def test_contents_lead_to_sections(browser: webdriver.Chrome) -> None:
     )
     named = [name for name in ids if name.startswith("section-")]
     assert len(named) == len(set(named))
-
-
-@needs_browser
-def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
     rows = script(
         browser,
         "return [...document.querySelectorAll('.verdicts tbody tr')]"
@@ -96,20 +89,10 @@ def test_verdicts_come_first_in_words(browser: webdriver.Chrome) -> None:
     assert rows[0] == ["figure-2", "", "✓ reproduced", "-", "-", "-", "63"]
     assert [row[2] for row in rows] == ["✓ reproduced", "✗ not reproduced", "– skipped"]
     assert script(browser, "return document.querySelector('main > section').id") == "verdicts"
-
-
-@needs_browser
-def test_every_figure_has_its_words(browser: webdriver.Chrome) -> None:
     figures = [figure for section in samples.sections() for figure in section.figures]
-    assert script(
-        browser, "return [...document.querySelectorAll('.panels')].map(panels => panels.getAttribute('aria-label'))"
-    ) == [f.alt for f in figures]
-    assert script(
-        browser, "return [...document.querySelectorAll('figcaption')].map(caption => caption.textContent)"
-    ) == [f.alt for f in figures]
-    labels = script(
-        browser, "return [...document.querySelectorAll('.plot')].map(plot => plot.getAttribute('aria-label'))"
-    )
+    assert each(browser, ".panels", "aria-label") == [f.alt for f in figures]
+    assert each(browser, "figcaption") == [f.alt for f in figures]
+    labels = each(browser, ".plot", "aria-label")
     assert labels == [f"{panel.title}. {f.alt}" for f in figures for panel in f.panels]
     assert script(browser, "return document.documentElement.lang") == "en"
     assert script(
@@ -132,7 +115,6 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
     return str(WebDriverWait(browser, 5).until(lambda _: script(browser, look, plot)))
 
 
-@needs_browser
 @pytest.mark.parametrize(
     ("row", "column", "expected"),
     [
@@ -144,16 +126,11 @@ def hover(browser: webdriver.Chrome, plot: str, right: float, down: float) -> st
 def test_a_heat_map_names_words_topics_and_value(
     browser: webdriver.Chrome, row: int, column: int, expected: str
 ) -> None:
-    shown = hover(
-        browser,
-        "#section-figure-2-figure-1 .panel:nth-child(1) .plot",
-        (column + 0.5) / samples.SIZE,
-        (row + 0.5) / samples.SIZE,
-    )
+    place = (column + 0.5) / samples.SIZE, (row + 0.5) / samples.SIZE
+    shown = hover(browser, "#section-figure-2-figure-1 .panel:nth-child(1) .plot", *place)
     assert shown == f"{expected}{samples.value(row, column):.3g}"
 
 
-@needs_browser
 def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None:
     curve = "#section-figure-4-figure-1 .panel:nth-child(1) .plot"
     x_axis, y_axis = script(
@@ -170,7 +147,6 @@ def test_curves_and_points_tell_their_numbers(browser: webdriver.Chrome) -> None
     assert shown == "same topicAdam & friends0.12 (0.1 to 0.15)"
 
 
-@needs_browser
 def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
     look = (
         "return [getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
@@ -189,7 +165,6 @@ def test_the_theme_can_be_switched(browser: webdriver.Chrome) -> None:
     assert dark[1:] == [dark[1]] * 3
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [400, 1200])
 def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int) -> None:
     resize(browser, width, 900)
@@ -210,7 +185,6 @@ def test_the_body_does_not_scroll_sideways(browser: webdriver.Chrome, width: int
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@needs_browser
 def test_it_prints_light(browser: webdriver.Chrome) -> None:
     script(browser, "document.documentElement.dataset.theme = 'dark'")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -228,7 +202,6 @@ def test_it_prints_light(browser: webdriver.Chrome) -> None:
         script(browser, "delete document.documentElement.dataset.theme")
 
 
-@needs_browser
 def test_contours_are_drawn_from_the_numbers_of_the_map(browser: webdriver.Chrome) -> None:
     places = "#section-figure-2-figure-2 .plot"
     kinds = script(
@@ -242,7 +215,6 @@ def test_contours_are_drawn_from_the_numbers_of_the_map(browser: webdriver.Chrom
     assert script(browser, ranges) == [pytest.approx([-2.125, 4.125])] * 2  # the map fills the axes
 
 
-@needs_browser
 def test_a_page_without_judgements_has_no_verdicts(tmp_path: Path) -> None:
     sections = [
         Section("Is it early?", "What is to be seen.", "topicscope probe", [samples.map_figure()]),
@@ -253,23 +225,16 @@ def test_a_page_without_judgements_has_no_verdicts(tmp_path: Path) -> None:
         assert complaints(driver) == []
         assert script(driver, "return document.querySelectorAll('#verdicts, .badge, dl').length") == 0
         assert script(driver, "return document.body.innerText.match(/verdict|skipped|seconds/i)") is None
-        headings = script(
-            driver, "return [...document.querySelectorAll('main h2')].map(heading => heading.textContent)"
-        )
+        headings = each(driver, "main h2")
         assert headings == ["Is it early?", samples.EVIL]
-        links = script(
-            driver, "return [...document.querySelectorAll('.skip, nav a')].map(link => link.getAttribute('href'))"
-        )
+        links = each(driver, ".skip, nav a", "href")
         assert links[0] == links[1] == "#section-Is-it-early"
         assert all(script(driver, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links)
-        assert script(driver, "return [...document.querySelectorAll('pre code')].map(code => code.textContent)") == [
-            "topicscope probe"
-        ]
+        assert each(driver, "pre code") == ["topicscope probe"]
         keys = "return [...document.querySelectorAll('.keys li')].map(item => item.textContent)"
         assert script(driver, keys) == ["early", "late"]
 
 
-@needs_browser
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_shadow_shows_where_a_wide_table_goes_on(tmp_path: Path, theme: str) -> None:
     wide = TableData("A wide table", [f"column {i}" for i in range(20)], [[f"{i / 7:.6f}" for i in range(20)]])

@@ -27,13 +27,12 @@ from topicscope.pages.panels import (
     pens,
     placed_bands,
     placed_marks,
-    positions,
     topic_ticks,
 )
 from topicscope.theory import Setting, theorem1
 
 
-def test_a_panel_is_plain_unless_something_is_asked_for() -> None:
+def test_panels_are_plain_and_sections_stay_as_they_are() -> None:
     heat, chart = Heat("", [[1.0]]), Map("", [[1.0]], ["a"], ["b"])
     assert (heat.log, heat.contours, heat.marks, heat.references, heat.kind) == (False, 0, [], [], "heat")
     assert (chart.log, chart.names, chart.kind) == (False, None, "map")
@@ -42,6 +41,12 @@ def test_a_panel_is_plain_unless_something_is_asked_for() -> None:
     assert (lines.log_x, lines.log_y, lines.bands, lines.levels, lines.kind) == (False, False, [], [], "lines")
     assert Points("", [], []).levels == []
     assert Figure("f", "", "", []).columns == 2
+    assert topic_ticks(Heat("", [], topics=4, words_per_topic=3), 7) is None
+    assert topic_ticks(Heat("", []), 13) is None
+    for frozen in (Section("x"), Judgement("c", "r", "p", "t", "m", "skipped", "why", 0.0)):
+        name = dataclasses.fields(frozen)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(frozen, name, "other")
 
 
 def test_a_band_is_the_curve_itself_where_there_is_no_interval() -> None:
@@ -49,13 +54,6 @@ def test_a_band_is_the_curve_itself_where_there_is_no_interval() -> None:
     assert (series.name, series.group, series.markers, series.thin) == ("a", "group", True, False)
     assert (series.x, series.y) == ([1.0, 3.0, 5.0], [2.0, 4.0, 6.0])
     assert (series.low, series.high) == ([1.5, 4.0, 0.0], [2.5, 4.0, 0.0])
-
-
-def test_sections_and_judgements_stay_as_they_are() -> None:
-    for frozen in (Section("x"), Judgement("c", "r", "p", "t", "m", "skipped", "why", 0.0)):
-        name = dataclasses.fields(frozen)[0].name
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(frozen, name, "other")
 
 
 @pytest.mark.parametrize(
@@ -69,12 +67,7 @@ def test_topic_ticks_stand_in_the_middle_and_are_few(topics: int, labels: list[s
     assert ticks[0] == [2 + 3 * (int(label) - 1) for label in labels]
 
 
-def test_an_axis_that_is_not_of_words_has_no_topic_ticks() -> None:
-    assert topic_ticks(Heat("", [], topics=4, words_per_topic=3), 7) is None
-    assert topic_ticks(Heat("", []), 13) is None
-
-
-def test_groups_share_a_pen_and_given_colours_are_kept() -> None:
+def test_groups_share_a_pen_and_a_place_in_the_legend() -> None:
     series = [
         Series("a", [0], [0], group="one"),
         Series("b", [0], [0], group="one"),
@@ -83,42 +76,9 @@ def test_groups_share_a_pen_and_given_colours_are_kept() -> None:
     ]
     chosen = pens(Figure("x", "", "", [Lines("", series)], colours={"key": "#0072B2", "absent": "#D55E00"}))
     assert chosen == {"one": Pen("#D55E00", 0), "c": Pen("#009E73", 0), "key": Pen("#0072B2", 0)}
-
-
-def test_more_curves_than_colours_differ_in_their_dashes() -> None:
-    chosen = pens(Figure("x", "", "", [Lines("", [Series(f"{i}", [0], [0]) for i in range(20)])]))
-    assert len(set(chosen.values())) == 20
-
-
-def test_a_mark_off_the_edge_says_so() -> None:
-    heat = Heat(
-        "",
-        [[0.0, 1.0], [2.0, 3.0]],
-        x=[1.0, 2.0],
-        y=[1.0, 2.0],
-        marks=[(1.0, 2.0, "in"), (3.0, 0.0, "out"), (1.5, 9.0, "high")],
-        references=[(2.0, 1.0, "here")],
-    )
-    assert placed_marks(heat) == [
-        PlacedMark(1.0, 2.0, "in", "star", "right"),
-        PlacedMark(2.0, 1.0, "out (off the edge)", "right", "left"),
-        PlacedMark(1.5, 2.0, "high (off the edge)", "up", "right"),
-        PlacedMark(2.0, 1.0, "here", "ring", "below"),
-    ]
-
-
-def test_marks_read_from_json_are_drawn_alike() -> None:
-    heat = samples.landscape_figure().panels[0]
-    assert isinstance(heat, Heat)
-    assert placed_marks(Heat(**json.loads(json.dumps(dataclasses.asdict(heat))))) == placed_marks(heat)
-
-
-def test_a_band_ends_where_the_axis_does() -> None:
-    curve = [Series("", [1.0, 10.0], [0.0, 1.0])]
-    bands = [(0.0, 5.0, "a"), (5.0, math.inf, "b")]
-    assert placed_bands(Lines("", curve, log_x=True, bands=bands)) == [(1.0, 5.0, "a"), (5.0, 10.0, "b")]
-    assert placed_bands(Lines("", curve, bands=bands)) == [(0.0, 5.0, "a"), (5.0, 10.0, "b")]
-    assert placed_bands(Lines("", [], bands=bands)) == []
+    series = [Series("a", [0], [0], group="g"), Series("b", [0], [0]), Series("c", [0], [0], group="g")]
+    assert groups(Lines("", series)) == {"g": series[0], "b": series[1]}
+    assert groups(Points("", [], series[:1])) == {"g": series[0]}
 
 
 def test_labels_of_marks_stand_towards_the_middle() -> None:
@@ -131,6 +91,9 @@ def test_labels_of_marks_stand_towards_the_middle() -> None:
         assert [(mark.x, mark.y, mark.label, mark.shape) for mark in placed] == [(*mark, "star") for mark in marks]
     (middle,) = placed_marks(Heat("", z, x=[0.0, 1.0, 2.0, 3.0, 8.0], marks=[(4.5, 0.0, "")]))
     assert middle.label_at == "left"  # of 0 to 8, not of the places
+    heat = samples.landscape_figure().panels[0]
+    assert isinstance(heat, Heat)
+    assert placed_marks(Heat(**json.loads(json.dumps(dataclasses.asdict(heat))))) == placed_marks(heat)
 
 
 def test_what_lies_outside_moves_to_the_edge_and_its_shape_says_where_it_went() -> None:
@@ -170,23 +133,12 @@ def test_pens_go_through_the_colours_then_through_the_dashes() -> None:
     assert full == {name: Pen(colour, 0) for name, colour in taken.items()} | {"h": Pen(PALETTE[0], 0)}
 
 
-def test_a_legend_shows_the_first_curve_of_each_group() -> None:
-    series = [Series("a", [0], [0], group="g"), Series("b", [0], [0]), Series("c", [0], [0], group="g")]
-    assert groups(Lines("", series)) == {"g": series[0], "b": series[1]}
-    assert groups(Points("", [], series[:1])) == {"g": series[0]}
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 10])
 def test_points_of_one_category_stand_around_its_tick(count: int) -> None:
     places = [dodge(i, count) for i in range(count)]
     assert sum(places) == pytest.approx(0)
     steps = [right - left for left, right in itertools.pairwise(places)]
     assert steps == pytest.approx([min(0.18, 0.7 / count)] * (count - 1))
-
-
-def test_positions_are_numbers_unless_they_are_given() -> None:
-    assert positions(None, 3) == [0.0, 1.0, 2.0]
-    assert positions([5.0], 1) == [5.0]
 
 
 def test_names_are_ticks_before_topics_are() -> None:

@@ -34,17 +34,11 @@ from topicscope.pages.plotly_specs import (
 )
 
 
-def test_text_has_no_tags_and_no_templates() -> None:
+def test_texts_colours_and_numbers_as_plotly_takes_them() -> None:
     assert plotly.escaped("<b>a & \"b\"</b> %{y} 'c' 5%") == "&lt;b&gt;a &amp; \"b\"&lt;/b&gt; &#37;{y} 'c' 5%"
     assert plotly.broken("one <two> three", 9) == "one &lt;two&gt;<br>three"
-
-
-def test_colours_can_be_seen_through() -> None:
     assert plotly.see_through("#1002FF", 0.5) == "rgba(16,2,255,0.50)"
     assert plotly.see_through("#808080").startswith("rgba(128,128,128,0.")
-
-
-def test_numbers_that_json_has_not_are_none() -> None:
     assert plotly.json_numbers([1, 0.123456789, math.nan, -math.inf]) == [1.0, 0.123456789, None, None]
     assert plotly.rounded([0.123456789, 1234567.0, math.nan, math.inf]) == [0.123457, 1234570.0, None, None]
 
@@ -56,18 +50,6 @@ def test_an_axis_has_its_label_and_scale(log: bool) -> None:
     assert (axis["type"], axis["automargin"]) == ("log" if log else "linear", True)
     assert ("nticks" in axis, axis.get("tickangle")) == ((True, 0) if log else (False, None))
     assert plotly.axis_spec("")["type"] == "linear"
-
-
-def test_a_layout_is_transparent_and_names_are_shown_whole() -> None:
-    x_axis, y_axis = plotly.axis_spec("x"), plotly.axis_spec("y")
-    layout = plotly.layout_spec(x_axis, y_axis)
-    assert (layout["xaxis"], layout["yaxis"]) == (x_axis, y_axis)
-    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
-    assert layout["hoverlabel"]["namelength"] == -1
-    assert layout["autosize"] is True
-    legend = layout["legend"]
-    assert (legend["orientation"], legend["x"], legend["yanchor"]) == ("h", 0, "bottom")
-    assert 1 < legend["y"] < 1.1  # above the axes, near them
 
 
 def test_a_large_matrix_is_packed() -> None:
@@ -159,9 +141,6 @@ def test_words_have_their_topics_as_ticks() -> None:
     rows = [row[:5] for row in samples.word_heat().z]
     narrow = Heat("", rows, topics=samples.TOPICS, words_per_topic=samples.WORDS_PER_TOPIC)
     assert heat(narrow)["words"]["axes"] == ["y"]
-
-
-def test_named_rows_and_columns_are_named_in_every_cell() -> None:
     found = heat(Heat("", [[1.0, 0.5], [0.25, 1.0]], labels=["<a>", "b"]))
     (trace,) = found["data"]
     assert trace["customdata"] == [[["&lt;a&gt;", "&lt;a&gt;"], ["&lt;a&gt;", "b"]], [["b", "&lt;a&gt;"], ["b", "b"]]]
@@ -199,6 +178,11 @@ def test_a_map_of_numbers_has_its_scale_and_its_gaps() -> None:
     given, _ = chart(Map("", [[1.0]], ["a"], ["b"], low=0.5, high=2.0))
     assert (given["zmin"], given["zmax"], given["zauto"]) == (0.5, 2.0, False)
     assert given["hovertemplate"].startswith("row: %{y}<br>column: %{x}")
+    trace, layout = chart(Map("", [[None, None]], ["a", "b"], [""], log=True))
+    (note,) = layout["annotations"]
+    assert (note["text"], note["showarrow"], note["xref"], note["yref"]) == ("nothing to show", False, "paper", "paper")
+    assert (note["x"], note["y"]) == (0.5, 0.5)  # in the middle
+    assert trace["showscale"] is False
 
 
 def test_a_log_scale_counts_powers_of_ten_where_all_is_positive() -> None:
@@ -212,26 +196,14 @@ def test_a_log_scale_counts_powers_of_ten_where_all_is_positive() -> None:
     assert plain["z"] == [[0.1, 100.0]]
 
 
-def test_words_have_their_own_colours() -> None:
-    (panel,) = samples.map_figure().panels
-    assert isinstance(panel, Map)
+def test_words_of_a_map_have_their_own_colours_and_cells_crosses() -> None:
+    (panel,) = samples.panels(samples.map_figure(), Map)
     trace, _ = chart(panel)
     assert trace["colorscale"] == [[0.0, "#0072B2"], [0.5, "#0072B2"], [0.5, "#D55E00"], [1.0, "#D55E00"]]
     assert (trace["zmin"], trace["zmax"], trace["showscale"]) == (-0.5, 1.5, False)
     assert trace["customdata"] == [[["early"], ["late"], ["-"]], [["late"], ["late"], ["early"]]]
     evil, _ = chart(Map("", [[0.0]], ["a"], ["b"], names={"<b>": "#000000"}))
     assert evil["customdata"] == [[["&lt;b&gt;"]]]
-
-
-def test_a_map_of_nothing_says_so() -> None:
-    trace, layout = chart(Map("", [[None, None]], ["a", "b"], [""], log=True))
-    (note,) = layout["annotations"]
-    assert (note["text"], note["showarrow"], note["xref"], note["yref"]) == ("nothing to show", False, "paper", "paper")
-    assert (note["x"], note["y"]) == (0.5, 0.5)  # in the middle
-    assert trace["showscale"] is False
-
-
-def test_a_map_has_crosses_on_marked_cells() -> None:
     found = map_spec(Map("", [[0.0, 1.0], [1.0, 0.0]], ["<a>", "b"], ["c", "d"], marks=[(0, 1)]))
     json.dumps(found, allow_nan=False)
     _, crosses = found["data"]
@@ -270,9 +242,6 @@ def test_a_curve_has_its_numbers_its_colour_and_its_name() -> None:
     assert (layout["showlegend"], layout["shapes"]) == (True, [])
     assert spec(Lines("", [alone], log_y=True))["layout"]["yaxis"]["type"] == "log"
     assert "<br>x: %{x" in spec(Lines("", [alone]))["data"][0]["hovertemplate"]
-
-
-def test_more_curves_than_colours_have_other_dashes() -> None:
     found = spec(Lines("", [Series(f"{i}", [0.0], [0.0]) for i in range(len(PALETTE) + 1)]))
     dashes = [trace["line"]["dash"] for trace in found["data"]]
     assert dashes == ["solid"] * len(PALETTE) + ["dash"]
@@ -348,8 +317,7 @@ def test_a_legend_is_there_where_there_is_something_to_tell_apart() -> None:
 
 
 def test_points_stand_beside_their_category_with_their_interval() -> None:
-    (panel,) = samples.points_figure().panels
-    assert isinstance(panel, Points)
+    (panel,) = samples.panels(samples.points_figure(), Points)
     found = spec(panel)
     first, second, third, _ = found["data"]
     assert first["x"] == pytest.approx([-0.18, 0.82, 1.82])
@@ -370,9 +338,6 @@ def test_points_stand_beside_their_category_with_their_interval() -> None:
     assert axis["ticktext"][:2] == ["SGD", "Adam &amp; friends"]
     assert (axis["showgrid"], axis["zeroline"], axis["tickangle"]) == (False, False, 0)
     assert found["layout"]["yaxis"]["title"]["text"] == "mean entry"
-
-
-def test_an_interval_beside_its_mean_has_no_negative_length() -> None:
     series = Series("a", [0.0, 1.0], [1.0, 1.0], [2.0, 0.5], [3.0, 0.75])
     error = spec(Points("", ["x", "y"], [series]))["data"][0]["error_y"]
     assert (error["array"], error["arrayminus"]) == ([2.0, 0.0], [0.0, 0.5])
@@ -389,21 +354,15 @@ THREE = Circles(
 )
 
 
-def test_areas_are_in_proportion_and_small_ones_can_be_seen() -> None:
+def test_circles_are_in_proportion_escaped_and_small_ones_on_top() -> None:
     shown = in_order(THREE)
     assert (shown.sizes, shown.names) == ([56.0, 28.0, SMALLEST_CIRCLE], ["1", "0", "2"])
-
-
-def test_the_page_has_texts_escaped_and_small_circles_on_top() -> None:
     (trace,) = circles_spec(THREE)["data"]
     assert (trace["x"], trace["y"], trace["text"]) == ([1.0, 0.0, 2.0], [1.0, 3.0, 0.0], ["1", "0", "2"])
     assert trace["marker"]["color"] == [0.1, 0.2, -0.1]
     assert "<script" not in str(trace)
     assert "%{y}" not in trace["customdata"][0][0]
     assert trace["customdata"][2] == ["c"]
-
-
-def test_the_picture_and_the_numbers() -> None:
     figure = Figure("map", "Map", "A map.", [THREE])
     assert pens(figure) == {}
     assert canvas(figure).as_bytes("png") == canvas(figure).as_bytes("png")

@@ -71,7 +71,7 @@ def test_the_figure_has_a_row_per_norm_and_a_column_per_layer() -> None:
     assert len(dynamics_figure(short[:1]).panels) == 3
 
 
-def test_the_loss_has_at_most_so_many_points_from_first_to_last() -> None:
+def test_losses_of_training_and_held_out_documents_are_thinned() -> None:
     steps = np.arange(1300.0)
     (curve,) = series(loss_figure([small.run_of({"loss": 9 - steps / 300})]))
     assert POINTS == 500
@@ -82,10 +82,6 @@ def test_the_loss_has_at_most_so_many_points_from_first_to_last() -> None:
     figure = loss_figure([run()], ["mine"])
     assert (figure.name, figure.columns) == ("figure5-loss", 1)
     assert series(figure)[0].name == "mine, seed 0"
-
-
-def test_held_out_losses_stand_beside_those_of_training() -> None:
-    """Few steps have one: none is lost where a curve of many steps is thinned."""
     steps = np.arange(3001.0)
     held_out = np.where(steps % 50 == 0, 8 - steps / 1000, np.nan)
     metrics = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.pages import samples
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow
 from topicscope.measure import Effect, Matched
 from topicscope.pages import (
@@ -145,8 +146,7 @@ def test_the_tightest_and_the_loosest_topics_are_drawn(count: int) -> None:
     topics = [topic(i, cosine=0.01 * i) for i in range(count)]
     (figure,) = topic_figures(topics)
     assert (figure.name, figure.title, figure.columns) == ("probe-topics-1", "bert: topics", 1)
-    (panel,) = figure.panels
-    assert isinstance(panel, Points)
+    (panel,) = samples.panels(figure, Points)
     ordered = list(range(count))[::-1]
     shown = ordered if count <= 16 else ordered[:8] + ordered[-8:]
     assert panel.categories == [f"topic {i}" for i in shown]
@@ -159,8 +159,7 @@ def test_the_tightest_and_the_loosest_topics_are_drawn(count: int) -> None:
 def test_topics_of_several_models_have_a_figure_each_and_unknown_cosines_no_point() -> None:
     rows = [topic(0, 0.2, None, 0.1), topic(1, 0.4, 0.3, None), topic(2, 0.9, threshold=0.5)]
     first, second = topic_figures([*rows, topic(7, 0.5, model="roberta")])
-    (panel,) = first.panels
-    assert isinstance(panel, Points)
+    (panel,) = samples.panels(first, Points)
     assert [(one.x, one.y) for one in panel.series] == [([0.0, 1.0], [0.4, 0.2]), ([0.0], [0.3]), ([1.0], [0.1])]
     assert (second.name, second.title) == ("probe-topics-2", "roberta: topics")
     assert topic_table(rows).rows == [
@@ -169,7 +168,7 @@ def test_topics_of_several_models_have_a_figure_each_and_unknown_cosines_no_poin
     ]
 
 
-def test_ratios_stand_in_a_table_with_their_intervals() -> None:
+def test_ratios_and_effects_stand_in_tables_with_intervals_and_controls() -> None:
     table = ratio_table([row(dot=None), row("roberta", "random", None, attention=effect(None))])
     assert table.columns[5:] == ["cosine ratio", "dot ratio", "attention ratio, mean over all heads"]
     one = "1.2 [1.125, 1.25]"
@@ -177,9 +176,6 @@ def test_ratios_stand_in_a_table_with_their_intervals() -> None:
         ["bert", "trained", "0.001", "one", "80", one, "-", one],
         ["roberta", "random", "-", "one", "80", one, one, "undefined"],
     ]
-
-
-def test_every_effect_stands_beside_its_controls() -> None:
     controlled = effect(
         1.2, null_interval=(-0.5, 0.5), p_value=0.0123, matched=Matched(0.3, 0.2, 0.0111111, (0.005, 0.02))
     )
@@ -224,6 +220,14 @@ def test_pairs_of_a_topic_stand_beside_pairs_that_occur_together() -> None:
         "attention, mean over all heads: co-occurring (95%)",
     ]
     assert table.rows == [["bert", "0.0005", "90", "7", "0.512", "0.4 [0.3, 0.5]", "-", "0.007 -"]]
+    few = replace(cooccurrence(), commonest=[["boat", "anchor"]])
+    more = replace(few, pairs=91, commonest=[["boat", "anchor"], ["<b>", "salt"]])
+    other = replace(few, model="org/roberta", commonest=[["judge", "court"]])
+    assert commonest_table([few, more, other]).rows == [
+        ["bert", "1", "boat", "anchor"],
+        ["bert", "2", "<b>", "salt"],
+        ["roberta", "1", "judge", "court"],
+    ]
 
 
 def test_topical_heads_stand_beside_the_mean_over_all() -> None:
@@ -243,17 +247,6 @@ def test_topical_heads_stand_beside_the_mean_over_all() -> None:
         "attention, topical heads: co-occurring (95%)",
     ]
     assert [line[8:] for line in pairs.rows] == [["0.03", "0.02 [0.01, 0.025]"], ["-", "-"]]
-
-
-def test_the_commonest_pairs_are_listed_once_per_model() -> None:
-    few = replace(cooccurrence(), commonest=[["boat", "anchor"]])
-    more = replace(few, pairs=91, commonest=[["boat", "anchor"], ["<b>", "salt"]])
-    other = replace(few, model="org/roberta", commonest=[["judge", "court"]])
-    assert commonest_table([few, more, other]).rows == [
-        ["bert", "1", "boat", "anchor"],
-        ["bert", "2", "<b>", "salt"],
-        ["roberta", "1", "judge", "court"],
-    ]
 
 
 def test_a_probe_shows_what_was_measured() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tests.pages import samples
 from topicscope.language import AblationRow, MixtureScore, Probe, StateRow
 from topicscope.measure import Effect
 from topicscope.pages import Lines, Points, ablation_figures, ablation_table, state_figures, state_table
@@ -83,7 +84,7 @@ def test_parts_and_models_have_figures_of_their_own() -> None:
     assert state_figures([replace(ROWS[0], mixture=None, effects=dict.fromkeys(ROWS[0].effects))]) == []
 
 
-def test_the_table_has_a_line_per_layer() -> None:
+def test_states_have_a_section_and_a_line_per_layer() -> None:
     table = state_table(ROWS)
     assert table.rows[1] == [
         *("bert", "encoder 1", "90", "0.1 [0.09, 0.11]", "-", "0.01"),
@@ -92,9 +93,6 @@ def test_the_table_has_a_line_per_layer() -> None:
     assert len(table.rows) == 3
     empty = replace(ROWS[0], mixture=None, effects=dict.fromkeys(ROWS[0].effects))
     assert state_table([empty]).rows == [["bert", "encoder 0 (embedding output)", "90", "-", "-", "-", "-", "-", "-"]]
-
-
-def test_a_probe_without_states_has_no_section() -> None:
     section = state_section(Probe(states=ROWS))
     assert (len(section.figures), len(section.tables)) == (1, 1)
 
@@ -125,8 +123,7 @@ OFF = [
 
 def test_points_are_rises_with_intervals() -> None:
     (figure,) = ablation_figures([*RISES, *OFF])
-    (panel,) = figure.panels
-    assert isinstance(panel, Points)
+    (panel,) = samples.panels(figure, Points)
     assert panel.categories == ["at topic words", "at other words"]
     topical, random = panel.series
     assert (list(topical.y), list(random.y)) == ([0.5, 0.2], [0.1, 0.1])
@@ -148,9 +145,6 @@ def test_the_table_says_why() -> None:
     ]
     assert table.rows[2][6:] == ["-", "-", "-", "-", "no output head"]
     assert all(len(row) == len(table.columns) for row in table.rows)
-
-
-def test_the_page_has_a_section_where_it_was_measured() -> None:
     section = ablation_section(Probe(ablation=RISES))
     assert section.title == "Does the model use its topical heads?"
     assert [figure.name for figure in section.figures] == ["probe-ablation-1"]

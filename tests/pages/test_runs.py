@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.pages import samples
 from topicscope import InputError, model
 from topicscope.laws import predicted_norms, world_optimum
 from topicscope.measure import Course
@@ -121,7 +122,7 @@ def test_an_embedding_that_is_trained_is_shown_by_its_gram_matrix() -> None:
     np.testing.assert_allclose(matrix.z, run.weights["embedding"].T @ run.weights["embedding"], rtol=1e-3, atol=1e-6)
 
 
-def test_of_many_words_some_of_each_topic_are_shown(runs: list[Run]) -> None:
+def test_of_many_words_or_topics_some_are_shown(runs: list[Run]) -> None:
     model = TopicModel(topics=100, words_per_topic=9)
     run = dataclasses.replace(runs[0], config=dataclasses.replace(SMALL, topic_model=model))
     words = np.arange(901.0)
@@ -130,6 +131,13 @@ def test_of_many_words_some_of_each_topic_are_shown(runs: list[Run]) -> None:
     assert (heat.topics, heat.words_per_topic, len(heat.z), len(heat.z[0])) == (100, 4, 401, 401)
     assert [row[0] for row in heat.z[:6]] == [0, 1, 2, 3, 4, 10]  # the tenth word is the first of the second topic
     assert word_heat("W", np.full((901, 901), np.nan), run, "", "") == []
+    for topics, title in ((400, "W"), (401, "W, 1 words per topic, 400 topics")):
+        model = TopicModel(topics=topics, words_per_topic=1)
+        run = dataclasses.replace(runs[0], config=dataclasses.replace(SMALL, topic_model=model))
+        words = np.arange(topics + 1.0)
+        (heat,) = word_heat("W", words[:, None] + words / 1000, run, "", "")
+        assert (heat.title, heat.topics, heat.words_per_topic, len(heat.z)) == (title, 400, 1, 401)
+        assert [row[0] for row in heat.z[-2:]] == [399, 400]
 
 
 def test_the_report_of_a_run_and_of_several(runs: list[Run]) -> None:
@@ -172,8 +180,7 @@ def test_attention_of_documents_is_a_softmax_of_scores_and_words_stand_in_order(
     weights = runs[0].weights | {part: rng.normal(size=(13, 13)) for part in ("key", "query")}
     run = dataclasses.replace(runs[0], weights=weights)
     scores, attention = attention_figures(run)
-    (heat,) = scores.panels
-    assert isinstance(heat, Heat)
+    (heat,) = samples.panels(scores, Heat)
     table = model.word_scores(weights)
     np.testing.assert_allclose(heat.z, table, rtol=1e-4)
     assert (heat.title, heat.x_label, heat.y_label) == ("", "topic of the key's word", "topic of the query's word")
@@ -197,9 +204,6 @@ def test_without_key_or_query_or_documents_less_attention_is_drawn(runs: list[Ru
     infinite = RunConfig.of(SMALL.as_dict() | {"documents": {"length": "infinite"}})
     (scores,) = attention_figures(dataclasses.replace(runs[0], config=infinite, folder=None, beside=None))
     assert scores.name == "scores"
-
-
-def test_large_scores_do_not_overflow(runs: list[Run]) -> None:
     large = {part: 1e3 * np.eye(13) for part in ("key", "query")}
     _, attention = attention_figures(dataclasses.replace(runs[0], weights=runs[0].weights | large))
     assert all(np.isfinite(panel.z).all() for panel in attention.panels if isinstance(panel, Heat))
@@ -222,22 +226,19 @@ def test_the_matrix_is_that_from_words_to_words(runs: list[Run]) -> None:
     assert shown() == []
 
 
-def test_of_many_topics_the_first_are_shown(runs: list[Run]) -> None:
-    for topics, title in ((400, "W"), (401, "W, 1 words per topic, 400 topics")):
-        model = TopicModel(topics=topics, words_per_topic=1)
-        run = dataclasses.replace(runs[0], config=dataclasses.replace(SMALL, topic_model=model))
-        words = np.arange(topics + 1.0)
-        (heat,) = word_heat("W", words[:, None] + words / 1000, run, "", "")
-        assert (heat.title, heat.topics, heat.words_per_topic, len(heat.z)) == (title, 400, 1, 401)
-        assert [row[0] for row in heat.z[-2:]] == [399, 400]
-
-
-def test_gaps_and_extremes_do_not_set_the_scale(runs: list[Run]) -> None:
+def test_gaps_do_not_set_the_scale_and_words_stand_by_main_topic(runs: list[Run]) -> None:
     matrix = np.linspace(0, 1, 169).reshape(13, 13)
     matrix[0, 0], matrix[0, 1] = np.inf, np.nan
     (heat,) = word_heat("W", matrix, runs[0], "x", "y")
     assert (heat.low, heat.high) == tuple(np.quantile(matrix[np.isfinite(matrix)], [0.002, 0.998]))
     assert (heat.x_label, heat.y_label) == ("topic of the x", "topic of the y")
+    matrix = [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]
+    config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
+    words = np.arange(5.0)
+    (heat,) = word_heat("W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "x", "y")
+    assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
+    assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
+    assert (heat.topics, heat.x_label) == (None, "x, by main topic")
 
 
 def test_long_curves_are_thinned(runs: list[Run]) -> None:
@@ -250,9 +251,6 @@ def test_long_curves_are_thinned(runs: list[Run]) -> None:
     assert training.y == [x / 7 for x in training.x]
     assert set(dev.x) <= set(range(1, 1600, 3))  # steps at which it was measured
     assert (dev.x[0], dev.x[-1], dev.y) == (1, 1597, dev.x)
-
-
-def test_what_was_not_measured_has_no_curve(runs: list[Run]) -> None:
     bare = {name: values for name, values in runs[0].metrics.items() if not name.startswith("value_")}
     missing = dataclasses.replace(runs[0], metrics=bare | {"dev_loss": np.full(len(bare["step"]), np.nan)})
     figure = run_figure(missing)
@@ -267,16 +265,6 @@ def test_what_was_not_measured_has_no_curve(runs: list[Run]) -> None:
 @pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.12345678, "0.123457"), (12, "12"), ("done", "done")])
 def test_cells(value: Any, text: str) -> None:
     assert cell(value) == text
-
-
-def test_words_with_several_topics_are_ordered_by_their_main_topic(runs: list[Run]) -> None:
-    matrix = [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]
-    config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
-    words = np.arange(5.0)
-    (heat,) = word_heat("W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "x", "y")
-    assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
-    assert [row[0] for row in heat.z] == [0, 10, 30, 20, 40]
-    assert (heat.topics, heat.x_label) == (None, "x, by main topic")
 
 
 A = [[0.7, 0.0], [0.1, 0.5], [0.2, 0.1], [0.0, 0.4]]
@@ -299,23 +287,15 @@ def test_words_stand_topic_by_topic_the_most_probable_first() -> None:
     assert topic_names(run) == ["1 oil", "2 <b>sea</b>"]
     (figure,) = word_figures(run)
     assert figure.title == "The most probable words of each main topic (4 of 4)"
-    value, best = figure.panels
-    assert isinstance(value, Heat)
-    assert isinstance(best, Heat)
+    value, best = samples.panels(figure, Heat)
     assert (value.labels, value.x_label, value.y_label) == (named[1], "input word", "output word")
     assert value.z[2] == [15.0, 16.0, 18.0, 17.0, 19.0]
     optimal = world_optimum(run.config).matrix() - run.weights["prediction_bias"][:, None]
     order = named[0]
     np.testing.assert_allclose(best.z, optimal[np.ix_(order, order)], atol=1e-6)
-
-
-def test_without_names_there_are_numbers() -> None:
     assert named_words(named_run(None)) is None
     assert word_figures(named_run(None)) == []
     assert topic_names(named_run(None)) == ["1", "2"]
-
-
-def test_names_are_one_per_word() -> None:
     with pytest.raises(InputError, match=r"word_names has 3 names; expected one per word \(4\)"):
         named_run(["a", "b", "c"])
 
@@ -346,17 +326,11 @@ def test_the_map_of_a_run_stands_beside_that_of_the_optimum_on_one_scale() -> No
     assert (ours.low, ours.high) == (optimal.low, optimal.high) == (0.0, 7.0)
     assert ours.labels == ["1", "2"]
     assert (ours.x_label, ours.y_label) == ("topic of the input word", "topic of the output word")
-
-
-def test_topics_count_from_1_however_many_there_are() -> None:
     (panel,) = heats(related_run({"value": {"topics": np.zeros((70, 70)).tolist()}}, topics=70))
     assert panel.labels == [str(t) for t in range(1, 71)]
     assert panel.x_label == "topic of the input word"
     ticks = topic_ticks(panel, 70)
     assert ticks == ([float(3 * i) for i in range(24)], [str(3 * i + 1) for i in range(24)])  # there is room for 31
-
-
-def test_a_run_without_biases_has_none_taken_off() -> None:
     maps = {"value": {"topics": [[0.0, 1.0], [1.0, 0.0]]}, "optimum": {"topics": [[0.0, 1.0], [1.0, 0.0]]}}
     run = related_run(maps)
     bare = replace(run, config=run.config.changed({"model.prediction_bias": "none"}))
@@ -419,16 +393,12 @@ def test_nothing_is_said_to_have_ended_before_attention_has_formed(folder: Path,
     assert happening(going_on(whole, steps, 1000)).endswith(f"half-way {near}, after the end of this run.")
 
 
-def test_the_sentence_of_a_run_that_has_ended_is_that_of_show(folder: Path) -> None:
+def test_a_run_that_has_ended_has_its_sentence_and_its_stages(folder: Path) -> None:
     watched = WatchedRun(folder)
     watched.update()
     run, shown = watched.run(), read(folder)
     assert happening(run).startswith(f"Over all 1,000 steps. {shown.course.sentence}")
     assert shown.course.sentence in shown.summary()
-
-
-def test_the_stages_of_a_staggered_run_stay_shaded(folder: Path) -> None:
-    """Value rises again and is half-way after key and query."""
     steps = np.arange(1001.0)
     value = 1 + np.minimum(steps / 10, 1) + 5 * np.clip((steps - 800) / 50, 0, 1)
     attention = 1 + np.clip((steps - 400) / 100, 0, 1)
@@ -446,7 +416,7 @@ def test_the_stages_of_a_staggered_run_stay_shaded(folder: Path) -> None:
 KEY, QUERY, VALUE = "#0072B2", "#56B4E9", "#D55E00"
 
 
-def test_measured_and_predicted_norms_have_the_same_colours() -> None:
+def test_figures_theory_and_maps_have_the_same_colours() -> None:
     small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
     measured = pens(run_figure(train(RunConfig.of(small, steps=10))))
     assert [measured[name].colour for name in ("W_K (key)", "W_Q (query)", "W_V (value)")] == [KEY, QUERY, VALUE]
@@ -455,9 +425,6 @@ def test_measured_and_predicted_norms_have_the_same_colours() -> None:
     assert predicted["W_V (value)"].colour == VALUE
     assert predicted["W_K, W_Q (key, query)"].colour == KEY
     assert predicted["half-way"].colour not in (KEY, QUERY, VALUE)
-
-
-def test_a_map_names_and_colours_its_curves_as_figures_do() -> None:
     html = map_html(PointMap({"seed": [0]}, [{"point": "a", "seed": 0, "state": "done"}], {"norms": "norm_"}))
     data = json.loads(re.search(r'"curveNames":\s*(\{.*?\})', html)[1])  # type: ignore[index]
     assert data["norm_value"] == ["W_V (value)", VALUE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.pages import samples
 from topicscope.pages import Heat, landscape_figure
 from topicscope.pages.theory import landscape_sections, theorem_sections
 from topicscope.theory import Convention, Landscape, Setting, ValueMatrix, attention_landscape, optimum, theorem1
@@ -16,9 +17,7 @@ def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
     loss = np.array([[3.0, 2.0, 4.0], [5.0, 1.12345678, 6.0], [7.0, 8.0, 9.0]])
     grid = Landscape(alpha=axis, beta=2 * axis, loss=loss)
     figure = landscape_figure("figure7", "Landscapes", {"τ = 1": grid, "τ = 2": grid}, {"τ = 2": (0.01, 5.0)})
-    first, second = figure.panels
-    assert isinstance(first, Heat)
-    assert isinstance(second, Heat)
+    first, second = samples.panels(figure, Heat)
     assert (figure.name, figure.title) == ("figure7", "Landscapes")
     assert (first.title, second.title) == ("τ = 1", "τ = 2")
     assert first.marks == [(2.0, 1.0, "lowest")]  # x is beta
@@ -28,11 +27,9 @@ def test_a_landscape_marks_the_lowest_point_and_uniform_attention() -> None:
     assert first.z[1][1] == 1.123457
     assert (first.log, first.contours > 0, first.z_label) == (True, True, "squared loss")
     assert (first.x_label, first.y_label) == ("β: attention to same word", "α: attention to same topic")
-    (alone,) = landscape_figure("figure7", "Landscape", {"": grid}).panels
-    assert isinstance(alone, Heat)
+    (alone,) = samples.panels(landscape_figure("figure7", "Landscape", {"": grid}), Heat)
     assert alone.marks == first.marks
-    (tending,) = landscape_figure("figure7", "Landscape", {"": grid}, {"": (0.0, 5.0)}).panels
-    assert isinstance(tending, Heat)
+    (tending,) = samples.panels(landscape_figure("figure7", "Landscape", {"": grid}, {"": (0.0, 5.0)}), Heat)
     assert tending.marks == [(5.0, 0.1, "lowest, beyond the edge")]  # zero has no place on a logarithmic axis
 
 
@@ -44,8 +41,7 @@ def test_the_report_of_a_landscape_compares_the_best_attention_with_uniform(cap:
     assert landscape.stage.cap is cap
     (section,) = landscape_sections(landscape)
     best = landscape.stage.optimum
-    (panel,) = section.figures[0].panels
-    assert isinstance(panel, Heat)
+    (panel,) = samples.panels(section.figures[0], Heat)
     assert panel.marks == [(best.beta, best.alpha, "lowest")]
     rows = {row[0]: row[1:] for row in section.tables[0].rows}
     assert rows["uniform attention"] == ["1", "1", "1", f"{landscape.stage.uniform_loss:.6g}"]
@@ -64,8 +60,7 @@ def test_a_theorem_is_its_matrix_and_its_numbers() -> None:
     theorem = theorem1(Setting.of(3, 4, 2))
     (section,) = theorem_sections(theorem)
     (figure,) = section.figures
-    (heat,) = figure.panels
-    assert isinstance(heat, Heat)
+    (heat,) = samples.panels(figure, Heat)
     assert heat.z == np.round(theorem.matrix(), 6).tolist()
     assert (heat.topics, heat.words_per_topic, figure.columns, figure.name) == (3, 4, 1, "theorem1")
     rows = {row[0]: row[1:] for row in section.tables[0].rows}

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.pages import samples
 from topicscope.measure import Effect, Moment, Timeline, TimelineRow
 from topicscope.pages import Circles, Lines, Series, moment_table, run_moment, timeline_figures, word_plane
 from topicscope.pages.timelines import hue, plane_figure, timeline_sections, until
@@ -50,9 +51,6 @@ def test_a_measure_is_drawn_with_its_interval_and_with_equal_frequencies() -> No
     assert everything.high == [0.0, 2.1, 4.1]
     assert matched.y == [0.0, 1.0, 3.0]
     assert everything.markers
-
-
-def test_layers_share_a_panel() -> None:
     ((cosine, layers),) = panels(
         timeline(course("cosine", 0.0, 1.0), course("attention.0", 0.1, 0.2), course("attention.1", 0.3, 0.4))
     )
@@ -133,9 +131,6 @@ def test_the_plane_keeps_the_distances_of_the_last_step_as_far_as_it_says() -> N
     for places in plane.places.values():
         assert left < places[:, 0].min() <= places[:, 0].max() < right
         assert bottom < places[:, 1].min() <= places[:, 1].max() < top
-
-
-def test_a_run_that_learns_nothing_of_words_has_no_plane() -> None:
     assert word_plane(CONFIG, {0: {"key": np.zeros((7, 7))}}) is None
     assert word_plane(CONFIG, {0: {"value": np.full((7, 7), np.nan)}}) is None
 
@@ -151,12 +146,8 @@ def test_a_moment_has_words_curves_and_norms() -> None:
     assert rows["W_V (value)"] == f"{run.metrics['norm_value'][5]:.4g}"
     strong = next(one for one in section.figures[1].panels[0].series if not one.thin)  # type: ignore[union-attr]
     assert strong.x[-1] == 5
-    (circles,) = plane_figure(plane, 5).panels
-    assert isinstance(circles, Circles)
+    (circles,) = samples.panels(plane_figure(plane, 5), Circles)
     assert circles.names == ["1", "", "2", "", "3", ""]
     assert len(set(circles.colours or [])) == 3
-
-
-def test_colours_of_topics_differ() -> None:
     for topics in (1, 2, 10, 60):
         assert len({hue(topic, topics) for topic in range(1, topics + 1)}) == topics

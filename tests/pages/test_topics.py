@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.pages import samples
 from topicscope.language import TopicFit, Topics, WordMap
 from topicscope.language.topics import quality_of
 from topicscope.pages import Circles, Heat, Lines, Points, compared_table, topic_model_table, word_figure, word_table
@@ -69,8 +70,7 @@ def test_the_fit_is_drawn_against_sweeps_every_ten_and_at_the_end(likelihood: li
 
 @pytest.mark.parametrize("likelihood", [[], [-9.0]])
 def test_a_trace_of_one_point_is_no_curve(likelihood: list[float]) -> None:
-    (panel,) = fit_figure(topics(likelihood)).panels
-    assert isinstance(panel, Points)
+    assert len(samples.panels(fit_figure(topics(likelihood)), Points)) == 1
 
 
 def many(count: int) -> Topics:
@@ -85,30 +85,25 @@ def many(count: int) -> Topics:
     )
 
 
-def test_many_topics_have_no_names_side_by_side() -> None:
+def test_many_topics_have_no_names_and_not_all_a_circle(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(fit_figure(many(8)).panels) == 1
     assert fit_figure(many(9)).panels == []
     assert topic_model_sections(many(9))[-1].figures == []
+    monkeypatch.setattr("topicscope.pages.topics.MOST_MAPPED", 30)
+    section = map_section(many(31))
+    (circles,) = samples.panels(section.figures[0], Circles)
+    assert len(circles.x) == 30
+    assert "The 30 largest of 31 topics are shown" in section.note
 
 
 def test_the_map_has_a_circle_for_each_topic() -> None:
     section = map_section(topics([]))
-    (circles,) = section.figures[0].panels
-    assert isinstance(circles, Circles)
+    (circles,) = samples.panels(section.figures[0], Circles)
     assert (circles.sizes, circles.values, circles.names) == ([0.375, 0.625], [0.12345, -0.5], ["0", "1"])
     assert circles.texts[1] == ["topic 1: 62.5% of the text, c_npmi -0.500", "e d c b a"]
     assert circles.x == pytest.approx([-circles.x[1], circles.x[1]])
     assert circles.y == [0.0, 0.0]
     assert "keep 100% of the squared distances" in section.note
-
-
-def test_the_largest_of_very_many_topics_are_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topicscope.pages.topics.MOST_MAPPED", 30)
-    section = map_section(many(31))
-    (circles,) = section.figures[0].panels
-    assert isinstance(circles, Circles)
-    assert len(circles.x) == 30
-    assert "The 30 largest of 31 topics are shown" in section.note
 
 
 def test_numbers_of_topics_are_drawn_and_listed() -> None:
@@ -142,8 +137,7 @@ WORDS = WordMap("org/bert", ("frog", "toad"), (0, 0), (1, 2), np.array([[1.0, 0.
 
 def test_a_word_map_has_names_and_five_digits() -> None:
     figure = word_figure(WORDS)
-    (heat,) = figure.panels
-    assert isinstance(heat, Heat)
+    (heat,) = samples.panels(figure, Heat)
     assert (figure.name, figure.columns, heat.title, heat.labels) == ("figure3", 1, "bert", ["frog", "toad*"])
     assert heat.z == [[1.0, 0.12346], [0.12346, 1.0]]
     table = word_table(WORDS)

@@ -12,9 +12,7 @@ from typing import Any, Literal
 import matplotlib as mpl
 import matplotlib.patheffects
 import numpy as np
-from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure as Canvas
 
 from topicscope.ground import write
@@ -75,7 +73,7 @@ LABEL_PLACES: dict[str, tuple[tuple[int, int], Literal["left", "center", "right"
 }  # of a mark's label: points from the mark, and alignment
 
 Pens = dict[str, Pen]
-Entries = list[tuple[str, Artist]]  # names and handles of a legend
+Entries = list[tuple[str, mpl.artist.Artist]]  # names and handles of a legend
 
 
 def plain(text: str) -> str:
@@ -93,7 +91,7 @@ def draw_heat(axes: Axes, heat: Heat, _pens: Pens) -> None:
     colours: Any = {"cmap": "cividis", "vmin": heat.low, "vmax": heat.high}
     if heat.x is None and heat.y is None:
         colours |= {"interpolation": "nearest", "aspect": "equal" if z.shape[0] == z.shape[1] else "auto"}
-        image: ScalarMappable = axes.imshow(z, **colours)
+        image: mpl.cm.ScalarMappable = axes.imshow(z, **colours)
     else:
         image = axes.pcolormesh(xs, ys, z, shading="nearest", rasterized=True, **colours)
         if heat.log:
@@ -123,7 +121,7 @@ def label_style(labels: list[str], *, turned: bool) -> dict[str, Any]:
     return style | TURNED | ({"rotation": 45} if len(labels) < MANY_LABELS else {"rotation": 90, "va": "center"})
 
 
-def add_colour_bar(axes: Axes, image: ScalarMappable, label: str = "") -> None:
+def add_colour_bar(axes: Axes, image: mpl.cm.ScalarMappable, label: str = "") -> None:
     bar: Any = axes.figure.colorbar(image, ax=axes, label=plain(label))
     bar.outline.set_visible(False)
 

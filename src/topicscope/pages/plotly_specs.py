@@ -229,8 +229,8 @@ def lines_spec(lines: Lines, pens_of: dict[str, Pen], *, legend: bool) -> Spec:
         pen = pens_of[pen_key(series)]
         common: Spec = {"type": "scatter", "x": json_numbers(series.x), "legendgroup": pen_key(series)}
         if series.low is not None and series.high is not None:
-            edge = common | {"mode": "lines", "line": {"width": 0, "color": pen.colour}}
-            edge |= {"hoverinfo": "skip", "showlegend": False}
+            line = {"width": 0, "color": pen.colour}
+            edge = common | {"mode": "lines", "line": line, "hoverinfo": "skip", "showlegend": False}
             filled = {"fill": "tonexty", "fillcolor": see_through(pen.colour)}
             data += [edge | {"y": rounded(series.low)}, edge | {"y": rounded(series.high)} | filled]
         curve = {

@@ -161,8 +161,7 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: st
     low, high = np.quantile(finite, [0.002, 0.998]).tolist()
     title += some if len(pick) < len(matrix) else ""
     axes = label.format(across), label.format(down)
-    shown = digits(matrix[np.ix_(pick, pick)])
-    return [Heat(title, shown, *axes, topics, words, low=low, high=high)]
+    return [Heat(title, digits(matrix[np.ix_(pick, pick)]), *axes, topics, words, low=low, high=high)]
 
 
 def score_panels(run: Run) -> list[Heat]:

@@ -107,12 +107,13 @@ def stage_table(runs: Sequence[PretrainRun], labels: Sequence[str] = ()) -> Tabl
         for layer, stages in stages_by_layer(run.metrics).items():
             started = starts(run.metrics, layer)
             steps = [started[part] for part in parts] + [getattr(stages, part) for part in parts]
-            mark = "" if levelled(run.metrics, layer) else " *"
             rows.append(
                 [
                     *(setting, str(run.config.seed), layer_title(layer)),
                     *(f"{step:.0f}" if np.isfinite(step) else "never" for step in steps),
-                    f"{stages.separation:.3g}{mark}" if np.isfinite(stages.separation) else "-",
+                    f"{stages.separation:.3g}{'' if levelled(run.metrics, layer) else ' *'}"
+                    if np.isfinite(stages.separation)
+                    else "-",
                 ]
             )
     title = "Starts (a tenth of the rise), half-way points and stage separation"
@@ -280,8 +281,7 @@ def plane_figure(plane: WordPlane, step: int) -> Figure:
 
 def hue(topic: int, topics: int) -> str:
     """Colours around the wheel; the number in the circle says the same without colour."""
-    light = 0.42 if topic % 2 else 0.58
-    colour = colorsys.hls_to_rgb((topic - 1) / max(1, topics), light, 0.7)
+    colour = colorsys.hls_to_rgb((topic - 1) / max(1, topics), 0.42 if topic % 2 else 0.58, 0.7)
     return "#" + "".join(f"{round(255 * part):02x}" for part in colour)
 
 
