@@ -149,8 +149,7 @@ def word_heat(title: str, matrix: Float[np.ndarray, "m m"], run: Run, across: st
     if model.blocks:
         topics = min(model.topics, MOST_WORDS)
         words = min(model.block_size, MOST_WORDS // topics)
-        first = 1 + model.block_size * np.arange(topics)
-        pick = np.append(0, first[:, None] + np.arange(words))
+        pick = np.append(0, 1 + model.block_size * np.arange(topics)[:, None] + np.arange(words))
         some = f", {words} words per topic" + (f", {topics} topics" if topics < model.topics else "")
         label = "topic of the {}"
     else:  # in the order of the words' main topics, which differ in size
