@@ -194,11 +194,7 @@ def test_a_map_names_its_colours_or_has_a_scale() -> None:
     assert len(empty.axes) == 1
 
 
-def test_many_ticks_are_thinned_and_crowded_ones_turned() -> None:
-    names = [f"value {i}" for i in range(20)]
-    (axes,) = drawn(Figure("f", "", "", [Map("", [[float(i) for i in range(20)]], names, [""])]))
-    assert tick_labels(axes.xaxis) == names[::3]
-    assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
+def test_long_names_of_columns_are_turned_and_those_of_rows_are_not() -> None:
     names = [f"a long name {i}" for i in range(3)]
     (axes,) = drawn(Figure("f", "", "", [Map("", [[0.0] * 3] * 3, names, names)]))
     assert {label.get_rotation() for label in axes.get_xticklabels()} == {45}
@@ -390,16 +386,8 @@ def test_heat_csv_is_the_matrix_with_its_positions(tmp_path: Path) -> None:
     assert [path.name for path in paths] == [f"words-{i}.csv" for i in (1, 2, 3, 4)]
     read = {(int(row["y"]), int(row["x"])): float(row["value"]) for row in rows(paths[0])}
     assert read == {(i, j): samples.value(i, j) for i in range(samples.SIZE) for j in range(samples.SIZE)}
-    figure = samples.plain_figure()
-    read = rows(write_csv(figure, tmp_path)[1])
-    assert [(float(row["x"]), int(row["y"]), float(row["value"])) for row in read] == [
-        (1.0, 0, 0.1),
-        (4.0, 0, 0.2),
-        (1.0, 1, 0.3),
-        (4.0, 1, 0.4),
-        (1.0, 2, 0.5),
-        (4.0, 2, 0.6),
-    ]
+    columns = write_csv(samples.plain_figure(), tmp_path)[1]
+    assert columns.read_text() == "x,y,value\n1.0,0,0.1\n4.0,0,0.2\n1.0,1,0.3\n4.0,1,0.4\n1.0,2,0.5\n4.0,2,0.6\n"
 
 
 def test_lines_csv_has_every_curve_and_interval(tmp_path: Path) -> None:

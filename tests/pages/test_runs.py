@@ -232,8 +232,8 @@ def test_gaps_do_not_set_the_scale_and_words_stand_by_main_topic(runs: list[Run]
     (heat,) = word_heat("W", matrix, runs[0], "x", "y")
     assert (heat.low, heat.high) == tuple(np.quantile(matrix[np.isfinite(matrix)], [0.002, 0.998]))
     assert (heat.x_label, heat.y_label) == ("topic of the x", "topic of the y")
-    matrix = [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]
-    config = runs[0].config.changed({"topic_model": {"matrix": matrix}, "documents": {"alpha": 1.0}})
+    topics = {"matrix": [[0.6, 0.0], [0.1, 0.5], [0.3, 0.0], [0.0, 0.5]]}
+    config = runs[0].config.changed({"topic_model": topics, "documents": {"alpha": 1.0}})
     words = np.arange(5.0)
     (heat,) = word_heat("W", words[:, None] * 10 + words, dataclasses.replace(runs[0], config=config), "x", "y")
     assert heat.z[0] == [0, 1, 3, 2, 4]  # [MASK], topic 1, topic 2
