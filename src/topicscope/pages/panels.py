@@ -28,10 +28,8 @@ class Heat:
     log: bool = False
     low: float | None = None  # lower end of the colour scale; None: from the data
     high: float | None = None  # upper end of the colour scale; None: from the data
-    # x, y and label of the places that are drawn as stars
-    marks: list[tuple[float, float, str]] = field(default_factory=list)
-    # x, y and label of places to compare with, drawn as rings
-    references: list[tuple[float, float, str]] = field(default_factory=list)
+    marks: list[tuple[float, float, str]] = field(default_factory=list)  # x, y and label of stars
+    references: list[tuple[float, float, str]] = field(default_factory=list)  # of rings: places to compare with
     contours: int = 0  # about how many lines of equal value are drawn
     z_label: str = ""
     labels: list[str] | None = None  # names of rows and columns alike, where they are words with names
@@ -81,8 +79,7 @@ class Lines:
     y_label: str = ""
     log_x: bool = False
     log_y: bool = False
-    # shaded stretches of the x axis: where each begins, where it ends, its label
-    bands: list[tuple[float, float, str]] = field(default_factory=list)
+    bands: list[tuple[float, float, str]] = field(default_factory=list)  # shaded: from x, to x, label
     levels: list[tuple[float, str]] = field(default_factory=list)  # horizontal lines: the y of each, and its label
     kind: Literal["lines"] = "lines"
 
@@ -130,12 +127,10 @@ class Circles:
     x_label: str = ""
     y_label: str = ""
     value_label: str = ""
-    # for each circle a list of (name, number as text), shown when the reader clicks it
-    details: list[list[tuple[str, str]]] = field(default_factory=list)
+    details: list[list[tuple[str, str]]] = field(default_factory=list)  # of each: names and numbers, shown on a click
     colours: list[str] | None = None  # for each circle, in place of those of `values`; None: by `values`
     diameter: float = 56.0  # of the largest circle: pixels on the page, points in a picture. 56: room for a name
-    # left, right, bottom and top end of the axes; None: from the data
-    ends: tuple[float, float, float, float] | None = None
+    ends: tuple[float, float, float, float] | None = None  # of the axes: left, right, bottom, top; None: from the data
     kind: Literal["circles"] = "circles"
 
 
@@ -159,8 +154,7 @@ class Figure:
     alt: str  # what the figure shows, in words, for those who cannot see it
     panels: Sequence[Panel]  # the panels, row by row
     columns: int = 2
-    # by name or group of a curve; other curves take the colours that are left
-    colours: dict[str, str] = field(default_factory=dict)
+    colours: dict[str, str] = field(default_factory=dict)  # by name or group of a curve; others take those left
 
 
 @dataclass
@@ -229,10 +223,8 @@ class PointMap:
     rows: list[dict[str, Any]]  # for each point its name, its value on every axis, its state and its measures
     curve_panels: Mapping[str, str]  # panels of a point's curves: title, and how the names of its curves begin
     first: str | None = None  # the measure that the map opens with; None: any
-    # for measures whose values are words: each word and its colour
-    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # for measures whose values are words: each word and what it means
-    meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    colours: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of measures in words: by word
+    meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of measures in words: by word
 
 
 @dataclass(frozen=True)
@@ -271,18 +263,17 @@ def sections(result: Result) -> list[Section]:
     return getattr(importlib.import_module(module, __package__), function)(result)
 
 
-PARTS = {"key": "W_K", "query": "W_Q", "value": "W_V", "embedding": "W_E", "head": "W_pred"}
+NORM_CURVES = {
+    "norm_key": "W_K (key)",
+    "norm_query": "W_Q (query)",
+    "norm_value": "W_V (value)",
+    "norm_embedding": "W_E (embedding)",
+    "norm_head": "W_pred (head)",
+}  # names of curves by those of metrics
 BOTH = "W_K, W_Q (key, query)"  # where they are predicted together
-
-MATRIX_COLOURS = {
-    "W_K (key)": "#0072B2",
-    "W_Q (query)": "#56B4E9",
-    "W_V (value)": "#D55E00",
-    "W_E (embedding)": "#009E73",
-    "W_pred (head)": "#CC79A7",
-    BOTH: "#0072B2",
-}  # by the name of a curve
-NORM_CURVES = {f"norm_{part}": f"{symbol} ({part})" for part, symbol in PARTS.items()}  # by the name of a metric
+MATRIX_COLOURS = dict(
+    zip([*NORM_CURVES.values(), BOTH], ("#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#0072B2"), strict=True)
+)  # by the name of a curve
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C8C8C")
