@@ -36,7 +36,7 @@ from topicscope.language import (
     whole_words,
     with_output_head,
 )
-from topicscope.language.ablation import (
+from topicscope.language.losses import (
     HeadMeans,
     Rises,
     ablation_row,

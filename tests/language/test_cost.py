@@ -20,7 +20,7 @@ from topicscope.language import (
     probe,
     vocabulary,
 )
-from topicscope.language.cost import ModelSize, size_of
+from topicscope.language.inputs import ModelSize, size_of
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 from tests.language import tiny
 from tests.language.samples import texts
 from topicscope import InputError, RunConfig, Topics, topic_world, train
-from topicscope.language import TopicFit, fit_topics, topic_fits, whole_words
-from topicscope.language.topic_fits import shared_words
+from topicscope.language import TopicFit, assignment, fit_topics, whole_words
+from topicscope.language.assignment import shared_words
 from topicscope.theory import optimum
 
 FEW = [" ".join(text.split()[:8]) for text in texts(12)]
@@ -80,8 +80,8 @@ def test_the_sampler_runs_as_many_sweeps_as_asked(monkeypatch: pytest.MonkeyPatc
     def watch(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         shown.append((done, total))
 
-    monkeypatch.setattr(topic_fits, "needed", lambda *_: SimpleNamespace(LDAModel=Sampler))
-    probability, mixture, trace = topic_fits.fit_tomotopy([np.array([2, 0, 2])], 3, 2, 25, 5, watch)
+    monkeypatch.setattr(assignment, "needed", lambda *_: SimpleNamespace(LDAModel=Sampler))
+    probability, mixture, trace = assignment.fit_tomotopy([np.array([2, 0, 2])], 3, 2, 25, 5, watch)
     assert trained == [(10, 1), (10, 1), (5, 1)]
     assert shown == [(0, 25), (10, 25), (20, 25), (25, 25)]
     np.testing.assert_allclose(probability, [[0.4, 0, 0.6], [0.3, 0, 0.7]])
@@ -98,8 +98,8 @@ def test_other_backends_make_fewer_passes(monkeypatch: pytest.MonkeyPatch, itera
         raise StopIteration
 
     fake = SimpleNamespace(LatentDirichletAllocation=other, LdaModel=other)
-    monkeypatch.setattr(topic_fits, "needed", lambda *_: fake)
-    for fit in (topic_fits.fit_sklearn, topic_fits.fit_gensim):
+    monkeypatch.setattr(assignment, "needed", lambda *_: fake)
+    for fit in (assignment.fit_sklearn, assignment.fit_gensim):
         with pytest.raises(StopIteration):
             fit([np.array([0, 1, 1])], 2, 2, iterations, 0, lambda *_, **__: None)
     assert tuple(asked) == passes
@@ -114,7 +114,7 @@ def test_every_restart_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         probability[:, 0] += len(seeds)
         return probability, np.tile([0.25, 0.75], (len(documents), 1)), [9.0, -abs(seed - 1003.0)]
 
-    monkeypatch.setitem(topic_fits.BACKENDS, "tomotopy", fit)
+    monkeypatch.setitem(assignment.BACKENDS, "tomotopy", fit)
     two, vocabulary = ["bread boat", "boat bread"], whole_words(tiny.tokenizer("wordpiece"))
     found = fit_topics(two, vocabulary, 2, restarts=3, seed=3, min_documents=1)
     assert seeds == [3, 1003, 2003, 4, 1004, 2004]  # the second fit has the next seed
@@ -202,7 +202,7 @@ def test_topics_without_kept_words_are_left_out_and_said() -> None:
 
 
 def test_documents_are_spread_over_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_fits, "MOST_MIXTURES", 4)
+    monkeypatch.setattr(assignment, "MOST_MIXTURES", 4)
     whole = topic_world(fitted(), 99).settings["documents"]["proportions"]
     np.testing.assert_allclose(whole, fitted().document_topics[[0, 13, 26, 39]], atol=1e-6)
 
@@ -213,7 +213,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         topic_world(empty)
     with pytest.raises(InputError, match="words = 0"):
         topic_world(fitted(), 0)
-    monkeypatch.setattr(topic_fits, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(assignment, "MOST_NUMBERS", 100)
     with pytest.raises(InputError, match="keep fewer words"):
         topic_world(fitted())
 

@@ -36,8 +36,7 @@ from topicscope.language import (
     probe,
     whole_words,
 )
-from topicscope.language.assignment import assignments_of
-from topicscope.language.topic_fits import Sampler, judged
+from topicscope.language.assignment import Sampler, assignments_of, judged
 from topicscope.language.topics import ARRAYS, quality_of
 from topicscope.language.vocabulary import STRETCH, top_pairs
 from topicscope.measure import coherence, diversity
