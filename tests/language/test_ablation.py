@@ -411,12 +411,7 @@ SMALL: dict[str, Any] = {"vocab_size": TOKENS, "num_hidden_layers": LAYERS, "num
 SMALL |= {"hidden_size": WIDTH, "intermediate_size": 20, "initializer_range": 0.5}
 IDS: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 PARTS: dict[str, Any] = {"encoder_layers": LAYERS, "decoder_layers": 2, "encoder_attention_heads": FEW}
-PARTS |= {
-    "decoder_attention_heads": FEW,
-    "encoder_ffn_dim": 20,
-    "decoder_ffn_dim": 20,
-    "decoder_start_token_id": 2,
-}
+PARTS |= {"decoder_attention_heads": FEW, "encoder_ffn_dim": 20, "decoder_ffn_dim": 20, "decoder_start_token_id": 2}
 
 # by architecture: its class, its config, and where the output projection of a layer of its main part is
 KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
@@ -436,14 +431,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
     ),
     "GPT2": (
         "LMHeadModel",
-        {
-            "vocab_size": TOKENS,
-            "n_embd": WIDTH,
-            "n_layer": LAYERS,
-            "n_head": FEW,
-            "initializer_range": 0.5,
-            **IDS,
-        },
+        {"vocab_size": TOKENS, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": FEW, "initializer_range": 0.5, **IDS},
         lambda m, i: m.transformer.h[i].attn.c_proj,
     ),
     "GPTNeoX": ("ForCausalLM", {**SMALL, **IDS}, lambda m, i: m.gpt_neox.layers[i].attention.dense),
@@ -459,14 +447,7 @@ KINDS: dict[str, tuple[str, dict[str, Any], Callable[[Any, int], Any]]] = {
     ),
     "T5": (
         "ForConditionalGeneration",
-        {
-            "vocab_size": TOKENS,
-            "d_model": WIDTH,
-            "d_kv": 4,
-            "d_ff": 20,
-            "num_layers": LAYERS,
-            "num_heads": FEW,
-        }
+        {"vocab_size": TOKENS, "d_model": WIDTH, "d_kv": 4, "d_ff": 20, "num_layers": LAYERS, "num_heads": FEW}
         | {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 2, "initializer_factor": 3.0},
         lambda m, i: m.encoder.block[i].layer[0].SelfAttention.o,
     ),

@@ -3,14 +3,12 @@ from .assignment import (
     PAIRS as PAIRS,
     Assignment as Assignment,
     LabelWords as LabelWords,
-    TopicWorld as TopicWorld,
     assign as assign,
     fit_tomotopy as fit_tomotopy,
     fit_topics as fit_topics,
     given_topics as given_topics,
     label_words as label_words,
     load_topics as load_topics,
-    topic_world as topic_world,
 )
 from .attention import (
     CHUNK as CHUNK,
@@ -116,10 +114,12 @@ from .topics import (
     TopicFit as TopicFit,
     TopicQuality as TopicQuality,
     Topics as Topics,
+    TopicWorld as TopicWorld,
     best as best,
     best_of as best_of,
     choice as choice,
     read_topics_folder as read_topics_folder,
+    topic_world as topic_world,
 )
 from .verdicts import (
     CONTROLS as CONTROLS,

@@ -1,4 +1,4 @@
-"""Which words stand for a topic: the likeliest of fitted topics, those of a corpus's labels, or the user's own."""
+"""Topics of words: fitted by LDA, from a corpus's labels, or the user's own; and which words stand for each."""
 
 import csv
 from collections import Counter
@@ -29,11 +29,10 @@ from topicscope.ground import (
     watched,
 )
 from topicscope.language.configs import TopicsPerWord
-from topicscope.language.corpora import first_few, separator_hint, usable_labels
-from topicscope.language.topics import ADVICE, TOP, CorpusWords, TopicFit, Topics, best
+from topicscope.language.corpora import field_names, first_few, usable_labels
+from topicscope.language.topics import TOP, CorpusWords, TopicFit, Topics, best
 from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word_documents
 from topicscope.measure import Membership, log_odds_z
-from topicscope.world import World
 
 PAIRS = 5000  # co-occurring pairs that are stored
 HELD_OUT = 10  # every so many-th document is held out of the second fit
@@ -187,20 +186,21 @@ def judged(
         return fit
     count, words = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT)), probability.shape[1]
     drawn = {*generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count].tolist()}
-    held = [document for i, document in enumerate(documents) if i in drawn]
     rest = [document for i, document in enumerate(documents) if i not in drawn]
     second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
-    frequency = np.bincount(np.concatenate(rest), minlength=words).astype(float)
-    completion = measure.completion_perplexity(held, second, mixture.mean(0), frequency)
+    completion = measure.completion_perplexity(
+        [document for i, document in enumerate(documents) if i in drawn],
+        second,
+        mixture.mean(0),
+        np.bincount(np.concatenate(rest), minlength=words).astype(float),
+    )
     overlap = measure.matched_overlap(tops, [best(row, TOP) for row in second])
-    fit = replace(fit, stability=[round(value, 6) for value in overlap])
-    if completion is None:
-        return fit
     return replace(
         fit,
-        held_out=completion.documents,
-        perplexity=round(completion.perplexity, 6),
-        unigram_perplexity=round(completion.unigram, 6),
+        stability=[round(value, 6) for value in overlap],
+        held_out=completion.documents if completion else 0,
+        perplexity=round(completion.perplexity, 6) if completion else None,
+        unigram_perplexity=round(completion.unigram, 6) if completion else None,
     )
 
 
@@ -218,7 +218,6 @@ def shared_words(
 def fit_tomotopy(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
-    """Fit LDA by collapsed Gibbs sampling with tomotopy, on one worker, so that it can be repeated."""
     tomotopy = needed("tomotopy", "the backend tomotopy")
     model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)
     for document in documents:
@@ -226,7 +225,7 @@ def fit_tomotopy(
     trace, step = [], 10
     progress(FITTING, 0, iterations)
     for start in range(0, iterations, step):
-        model.train(min(step, iterations - start), workers=1)
+        model.train(min(step, iterations - start), workers=1)  # more of them could not be repeated
         trace.append(round(float(model.ll_per_word), 6))
         progress(FITTING, min(start + step, iterations), iterations, f"log-likelihood {trace[-1]:.3f}")
     place = [int(name) for name in model.used_vocabs]
@@ -248,9 +247,9 @@ def fit_sklearn(
         topics, max_iter=max(1, iterations // 10), random_state=seed % 2**32, learning_method="online", batch_size=128
     )
     progress(FITTING)
-    mixture = model.fit_transform(counts)
+    mixture, components = model.fit_transform(counts), model.components_
     trace = [round(float(model.score(counts)) / counts.sum(), 6)]
-    return model.components_ / model.components_.sum(1, keepdims=True), mixture, trace
+    return components / components.sum(1, keepdims=True), mixture, trace
 
 
 def fit_gensim(
@@ -277,99 +276,6 @@ def fit_gensim(
 
 
 BACKENDS: dict[str, Callable[..., Fit]] = {"tomotopy": fit_tomotopy, "sklearn": fit_sklearn, "gensim": fit_gensim}
-
-
-WORDS = 500
-MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
-MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
-
-
-@dataclass(frozen=True)
-class TopicWorld:
-    settings: dict[str, dict[str, Any]]
-    notes: tuple[str, ...]
-
-    @property
-    def world(self) -> World:
-        """Topics, mixtures and lengths, masked as usual: what `theory.optimum` takes."""
-        return World.of(self.settings)
-
-
-def topic_world(topics: Topics, words: int = WORDS) -> TopicWorld:
-    """Make a world for `train` of fitted topics: A and the law of theta from a corpus.
-
-    The law of theta is the mixtures of up to 1,000 documents, evenly spread over the corpus, in turn. The length of
-    documents is the middle half of the lengths that the documents have in these words.
-
-    Args:
-        topics: Fitted topics.
-        words: The most probable words of the corpus that are kept.
-
-    Returns:
-        Settings for `RunConfig.of`, and what was kept.
-
-    Raises:
-        InputError: The topics have no document mixtures, or the world is too large.
-
-    Example:
-        >>> from topicscope import RunConfig, topic_world
-        >>> from topicscope.language import fit_topics, whole_words
-        >>> from topicscope.pretraining import train_tokenizer
-        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
-        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
-        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
-        >>> config = RunConfig.of(topic_world(topics, words=6).settings, steps=100)
-        >>> config.topic_model.topics, config.topic_model.words, config.documents.kind
-        (2, 6, 'given')
-    """
-    with_words = topics.document_lengths > 0
-    refuse(
-        (words < 1, f"words = {words}: expected at least 1"),
-        (
-            not with_words.any(),
-            f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}",
-        ),
-    )
-    theta, lengths = topics.document_topics[with_words].astype(float), topics.document_lengths[with_words]
-    probability = lengths @ theta / lengths.sum() @ topics.probability
-    kept = np.sort(best(probability, min(words, int(np.count_nonzero(probability)))))
-    share = topics.probability[:, kept].sum(1)  # c, the share of each topic that the kept words have
-    lost = np.flatnonzero(share <= 0)
-    stays, mass = share > 0, theta @ share
-    theta, lengths, mass = theta[mass > 0], lengths[mass > 0], mass[mass > 0]
-    spread = np.unique(np.linspace(0, len(theta) - 1, min(len(theta), MOST_MIXTURES)).round().astype(int))
-    columns, rows = topics.probability[stays][:, kept] / share[stays, None], (theta * share)[spread][:, stays]
-    refuse(
-        (
-            columns.size + rows.size > MOST_NUMBERS,
-            f"{len(kept):,} words and {len(rows):,} mixtures of {len(columns):,} topics are more than {MOST_NUMBERS:,} "
-            "numbers; keep fewer words, or fit fewer topics",
-        )
-    )
-    low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
-    settings: dict[str, dict[str, Any]] = {
-        "topic_model": {
-            # nine digits keep the file small; columns sum to 1 within 1e-9
-            "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],
-            "word_names": [shown(topics.words[word])[:60] for word in kept],
-        },
-        "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
-    }
-    without = f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}."
-    notes = (
-        f"The world is that of {len(kept):,} of {len(topics.words):,} words ({probability[kept].sum():.0%} of "
-        f"the text under the fit), {len(columns):,} topics and the mixtures of {len(rows):,} of "
-        f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words.",
-        *([without] if lost.size else []),
-    )
-    return TopicWorld(settings, notes)
-
-
-def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:
-    """Proportions to six decimals; what is missing of 1 goes to the largest."""
-    shares = np.round(rows / rows.sum(1, keepdims=True), 6)
-    shares[np.arange(len(shares)), shares.argmax(1)] += 1 - shares.sum(1)
-    return [row.tolist() for row in np.round(shares, 6)]
 
 
 FEWEST_DOCUMENTS = 5  # fewest documents of a label, and of a word
@@ -466,12 +372,13 @@ def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int
     """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
     largest = first_few([f"{cut(label)} {count}" for label, count in counts.items()], NAMED_LABELS)
     few = first_few([cut(label) for label in rare], NAMED_LABELS)
-    parts = [
-        f"labels of {name!r}: {len(counts)} ({largest} documents)",
-        *([f"left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})"] if rare else []),
-        *([f"{without} of the documents have no label"] if without else []),
-    ]
-    return "; ".join(parts)
+    return "; ".join(
+        [
+            f"labels of {name!r}: {len(counts)} ({largest} documents)",
+            *([f"left out: {len(rare)} with fewer than {FEWEST_DOCUMENTS} documents ({few})"] if rare else []),
+            *([f"{without} of the documents have no label"] if without else []),
+        ]
+    )
 
 
 MOST_BYTES = 2**28  # most bytes of a file of words and topics
@@ -498,8 +405,13 @@ def assign(
     names: tuple[str, ...] | None = None,
 ) -> Assignment:
     """The `threshold * V` likeliest words of each topic (Table 1); of labels only those that are clearly likelier."""
-    meaning = "it is the share of the vocabulary that each topic keeps, for example 0.001"
-    refuse((not 0 < threshold < 1, f"threshold {threshold} is not between 0 and 1; {meaning}"))
+    refuse(
+        (
+            not 0 < threshold < 1,
+            f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, "
+            "for example 0.001",
+        )
+    )
     share, known = threshold * topics.vocabulary_size, len(topics.words)
     count = int(share)
     refuse(
@@ -535,13 +447,15 @@ def assignments_of(
 ) -> list[Assignment]:
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
-    other = (
-        "the words of these labels were counted with another tokenizer; count them with this one"
-        if isinstance(topics, LabelWords)
-        else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics CORPUS "
-        "--tokenizer MODEL')"
+    refuse(
+        (
+            topics.fingerprint != vocabulary.fingerprint,
+            "the words of these labels were counted with another tokenizer; count them with this one"
+            if isinstance(topics, LabelWords)
+            else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics "
+            "CORPUS --tokenizer MODEL')",
+        )
     )
-    refuse((topics.fingerprint != vocabulary.fingerprint, other))
     return [with_pairs(assign(topics, threshold, kind)) for kind in topics_per_word for threshold in thresholds]
 
 
@@ -621,10 +535,7 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     pairs = _json_pairs(path, text) if path.suffix.lower() == ".json" else _table_pairs(path, text)
     refuse(
         (len(pairs) > MOST_PAIRS, f"{shown(path)} has more than {MOST_PAIRS:,} words; no vocabulary has as many"),
-        (
-            not pairs,
-            f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}",
-        ),
+        (not pairs, f"{path} names no words; expected lines 'word,topic' under such a header, or JSON {{word: topic}}"),
     )
     return pairs
 
@@ -649,7 +560,11 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
         rows = list(csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix.lower() == ".tsv" else ","))
     except csv.Error as error:
         raise InputError(f"{shown(path)} is not a table ({one_line(error)}); expected lines 'word,topic'") from None
-    if rows and not {"word", "topic"} <= set(rows[0]):
-        there = ", ".join(f"{name!r:.60}" for name in list(rows[0])[:20]) + separator_hint(list(rows[0]))
-        raise InputError(f"{shown(path)}: expected the columns word and topic; it has {there}")
+    columns = rows[0] if rows else ("word", "topic")
+    refuse(
+        (
+            not {"word", "topic"} <= set(columns),
+            f"{shown(path)}: expected the columns word and topic; it has {field_names(columns)}",
+        )
+    )
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

@@ -94,7 +94,6 @@ class WordMap(Result):
         return separation(self.cosine, np.array(self.groups))
 
     def means(self) -> tuple[float, float]:
-        """Mean cosine of two different words of a group, and of words of two groups; NaN where there are none."""
         inside, between = self.separation.inside, self.separation.between
         return (math.nan if inside is None else inside, math.nan if between is None else between)
 
@@ -105,12 +104,12 @@ class WordMap(Result):
         if found.p_value is not None and found.answer != "undecided":
             means += f"; p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
         if found.answer == "some":
-            named = [
-                "/".join(word for word, group in zip(self.words, self.groups, strict=True) if group == mixed)
-                for mixed, apart in found.apart.items()
+            mixed = [
+                "/".join(word for word, of in zip(self.words, self.groups, strict=True) if of == group)
+                for group, apart in found.apart.items()
                 if not apart
             ]
-            meaning += f": the words of {', '.join(named)} are no more alike than they are to words of other groups"
+            meaning += f": the words of {', '.join(mixed)} are no more alike than they are to words of other groups"
         return [*self.split_words(), f"{meaning} ({means})"]
 
     def split_words(self) -> list[str]:
@@ -120,8 +119,8 @@ class WordMap(Result):
             if 2 * len(split) >= len(self.words)
             else "the mean of its pieces stands for each"
         )
-        said = f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"
-        return [said] if split else []
+        sentence = f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"
+        return [sentence] if split else []
 
     def table(self) -> pyarrow.Table:
         return arrow_table(
@@ -190,22 +189,20 @@ def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: boo
         >>> found.labels, found.cosine.shape, round(float(found.cosine[0, 0]), 6)
         (['frog', 'toad', 'mozart', 'opera'], (4, 4), 1.0)
     """
-    from topicscope.language.forward import word_vectors
-
     words = [word for group in groups for word in group]
     before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
     tokens = [
         loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
     ]
-    for word, pieces in zip(words, tokens, strict=True):
-        refuse(
-            (
-                not pieces or loaded.tokenizer.unk_token_id in pieces,
-                f"{loaded.name}: its tokenizer does not know {word!r}",
-            )
+    unknown = loaded.tokenizer.unk_token_id
+    refuse(
+        *(
+            (not pieces or unknown in pieces, f"{loaded.name}: its tokenizer does not know {word!r}")
+            for word, pieces in zip(words, tokens, strict=True)
         )
-    counts = tuple(len(pieces) for pieces in tokens)
-    vectors = word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
+    )
+    counts = tuple(map(len, tokens))
+    vectors = language.word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
     means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
     means /= np.linalg.norm(means, axis=1, keepdims=True)
     return WordMap(
@@ -236,9 +233,11 @@ def fit_corpus(
         if len(fits) == 1:
             return stored(fits[0], folder)
         compared = tuple(one.quality for one in fits)
-        chosen = fits[compared.index(best_of(compared))]
-        each = {str(len(one)): (config.changed({"topics": len(one)}), one) for one in fits}
-        return stored(replace(chosen, compared=compared), folder, each)
+        return stored(
+            replace(fits[compared.index(best_of(compared))], compared=compared),
+            folder,
+            {str(len(one)): (config.changed({"topics": len(one)}), one) for one in fits},
+        )
 
 
 def probe(
@@ -317,8 +316,12 @@ def probe(
             if isinstance(topics, Topics):
                 start = f"{', '.join(with_tokenizer[fingerprint])}: " if len(models) > 1 else ""
                 notes += [f"{start}{note}" for note in topics.quality.notes()]
-        result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        return stored(result, folder, source.fitted, (one for one in known.values() if isinstance(one, LabelWords)))
+        return stored(
+            Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config),
+            folder,
+            source.fitted,
+            (one for one in known.values() if isinstance(one, LabelWords)),
+        )
 
 
 def timeline(
@@ -375,7 +378,7 @@ def timeline(
         )
         notes = [
             *(f"{name}: its run diverged, so its last snapshots may be unusable" for name in diverged(config)),
-            assignment.remark,
+            *([assignment.remark] if assignment.remark else []),
             f"{len(snapshots)} snapshots, {len(assignment.words)} words of "
             f"{int((assignment.membership.sizes > 0).sum())} topics, {len(source.texts)} documents; "
             "95%: bootstrap over topics (embeddings) or documents (attention)",
@@ -387,7 +390,7 @@ def timeline(
             assignment,
             vocabulary,
             config,
-            notes=[note for note in notes if note],
+            notes=notes,
             device=usable_device(config.device),
             engine=engine,
             progress=shown,
@@ -398,16 +401,15 @@ def timeline(
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
-        loaded = language.load_model(config.model)
-        return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
+        layer = config.embedding == "layer"
+        return stored(word_map(language.load_model(config.model), config.groups, layer=layer), folder)
 
 
 def diverged(config: TimelineConfig) -> Iterator[str]:
     """The folders of snapshots whose run diverged; another program may have an about.json of its own."""
     for name in config.snapshots:
         with suppress(InputError):
-            about = read_about(name)
-            if about is not None and about.status == "diverged":
+            if (about := read_about(name)) and about.status == "diverged":
                 yield name
 
 
@@ -489,9 +491,9 @@ def fit_sample(
             vocabulary,
             sorted(config.topics),
             Sampler(config.backend, config.iterations, 1, config.seed),
-            min_documents=config.min_documents,
-            stability=config.stability,
-            engine=engine,
-            progress=progress,
+            config.min_documents,
+            config.stability,
+            engine,
+            progress,
         )
     return [replace(topics, fit=replace(topics.fit, corpus=corpus.summary())) for topics in fits]

@@ -1,11 +1,8 @@
-"""How well a model predicts each word of a text: its loss by position, with the output head that it was trained with.
-
-predictor = with_output_head(loaded)        # NoOutputHead where the checkpoint has none
-for window, positions, losses in position_losses(predictor, windows(...), seed=0): ...
+"""How well a model predicts each word of a text, and how much its loss rises without its topical heads.
 
 Encoders predict masked tokens; decoders the next one; encoder-decoders restore masked tokens, of which their decoder
-reads only those before. Masks are named by seed, document and window: they are the same for all models of a tokenizer,
-and for a model whose heads are ablated.
+reads only those before. A head is taken out by its mean: at every position it puts out what it does on average. The
+text and its masks (named by seed, document, window) are the same for all models of a tokenizer and all sets of heads.
 """
 
 from __future__ import annotations
@@ -32,15 +29,7 @@ from topicscope.language.configs import ModelPass
 from topicscope.language.forward import attention_of, is_causal, padded, shifted_right
 from topicscope.language.inputs import model_place
 from topicscope.language.models import TRIED, LoadedModel, load_weights, refusing
-from topicscope.language.probe_rows import (
-    DRAWS,
-    LENGTH,
-    PASSES,
-    AblationRow,
-    Grade,
-    ablated_documents,
-    interval_text,
-)
+from topicscope.language.probe_rows import DRAWS, LENGTH, PASSES, AblationRow, Grade, ablated_documents, interval_text
 from topicscope.language.probes import sets_text
 from topicscope.language.verdicts import FEWEST_DOCUMENTS
 from topicscope.language.vocabulary import LibraryModel, Vocabulary, Window, batches, chunks, windows
@@ -64,8 +53,6 @@ class NoOutputHead(InputError):  # noqa: N818  (a model may well have none)
 
 @dataclass(frozen=True)
 class Predictor:
-    """A loaded model with its output head. Another process loads it again."""
-
     loaded: LoadedModel
     model: LibraryModel
     objective: Objective
@@ -95,8 +82,8 @@ def with_output_head(loaded: LoadedModel) -> Predictor:
         try:
             model = load_weights(model_place(loaded.place), loaded.name, CLASSES[objective])[0]  # checks the files
         except InputError as error:
-            said = str(error).removeprefix(f"{loaded.name}: ")
-            raise NoOutputHead(f"this checkpoint has no output head that predicts words ({said})") from None
+            why = str(error).removeprefix(f"{loaded.name}: ")
+            raise NoOutputHead(f"this checkpoint has no output head that predicts words ({why})") from None
     return tried(Predictor(loaded, model.to(loaded.device).eval(), objective))
 
 
@@ -113,11 +100,11 @@ def tried(predictor: Predictor) -> Predictor:
     if len(tokens) < 2:
         raise NoOutputHead("its tokenizer turns two words into one token")
     another = tokens[0] if tokens[0] != tokens[-1] else (tokens[-1] + 1) % len(predictor.loaded.tokenizer)
-    other = np.append(tokens[:-1], another)
     last = [np.array([len(tokens) - 1])]
     try:
         with refusing("it cannot predict"):
-            one, two = (predictions(predictor, [Window(0, of, last[0])], last) for of in (tokens, other))
+            pair = (tokens, np.append(tokens[:-1], another))
+            one, two = (predictions(predictor, [Window(0, of, last[0])], last) for of in pair)
     except InputError as error:
         raise NoOutputHead(f"its output head cannot be used ({error})") from None
     if not torch.allclose(one, two, rtol=1e-4, atol=1e-4):
@@ -132,8 +119,7 @@ def position_losses(
     special = np.array(sorted(predictor.loaded.tokenizer.all_special_ids), dtype=np.int64)
     masked = predictor.objective != "next"
     size = int(predictor.model.get_output_embeddings().weight.shape[0])
-    numbered = (pair for _, of in groupby(pieces, attrgetter("document")) for pair in enumerate(of))
-    for chunk in chunks(numbered, CHUNK):
+    for chunk in chunks((pair for _, of in groupby(pieces, attrgetter("document")) for pair in enumerate(of)), CHUNK):
         positions = {
             id(window): predicted(window, number, special, seed, min(rounds, MASKED))
             if masked
@@ -154,15 +140,15 @@ def position_losses(
 def predicted(
     window: Window, number: int, special: Int[np.ndarray, " S"], seed: int, rounds: int
 ) -> list[Int[np.ndarray, " M"]]:
-    drawing = generator(seed, Stream.MASKED_POSITIONS, window.document, number)
-    order = drawing.permutation(np.flatnonzero(~np.isin(window.tokens, special)))
+    order = generator(seed, Stream.MASKED_POSITIONS, window.document, number).permutation(
+        np.flatnonzero(~np.isin(window.tokens, special))
+    )
     return [np.sort(order[turn::MASKED]) for turn in range(rounds)]
 
 
 def batch_losses(
     predictor: Predictor, batch: list[Window], positions: Sequence[Int[np.ndarray, " M"]]
 ) -> list[Float[np.ndarray, " M"]]:
-    """Minus the log probability of each token at the positions of each window."""
     if not sum(map(len, positions)):
         return [np.zeros(0) for _ in batch]
     targets = np.concatenate([window.tokens[where] for window, where in zip(batch, positions, strict=True)])
@@ -313,11 +299,7 @@ def judged(row: AblationRow, as_much: int) -> tuple[Grade, str]:
             f"more than without random heads on average, but without {as_much} of {sets} of random heads it rises as "
             "much",
         ),
-        (
-            True,
-            "unsure",
-            f"the difference {row.difference:.2g} {interval_text(one)} may be zero{advice}",
-        ),
+        (True, "unsure", f"the difference {row.difference:.2g} {interval_text(one)} may be zero{advice}"),
     ]
     return next((grade, why) for holds, grade, why in rules if holds)
 
@@ -396,9 +378,12 @@ def heads_of_layers(model: LibraryModel, loaded: LoadedModel) -> list[int]:
     with changed_heads(model, watch):
         parts = attention_of(model, tokens, torch.ones_like(tokens))
     heads = [layer.shape[1] for layer in next(iter(parts.values()))]
-    every = len(seen) == sum(map(len, parts.values()))
-    in_order = every and seen[: len(heads)] == [(*tokens.shape, each) for each in heads]
-    refuse((not in_order, "the outputs of single heads cannot be read in this architecture"))
+    refuse(
+        (
+            len(seen) != sum(map(len, parts.values())) or seen[: len(heads)] != [(*tokens.shape, of) for of in heads],
+            "the outputs of single heads cannot be read in this architecture",
+        )
+    )
     return heads
 
 
@@ -428,8 +413,9 @@ def ablate(
         heads = heads_of_layers(predictor.model, loaded)
     except InputError as error:
         return off(str(error))
-    layers = sorted({layer for _, layer, _ in topical})
-    chosen = {layer: sorted(head for _, of, head in topical if of == layer) for layer in layers}
+    chosen = {
+        layer: sorted(head for _, of, head in topical if of == layer) for layer in sorted({of for _, of, _ in topical})
+    }
     draws = random_sets(chosen, heads, DRAWS, measurement.seed)
     if not draws:
         return off("all heads of these layers carry topics, so there are no others to compare with")
@@ -481,8 +467,7 @@ def random_sets(topical: HeadSet, heads: Sequence[int], draws: int, seed: int) -
     sizes = [len(chosen) for chosen in own]
     itself = all(mixed(chosen, heads[layer]) for layer, chosen in topical.items())  # the topical set is one of all
     if prod(map(comb, map(len, pools), sizes)) - itself <= draws:
-        every = product(*map(combinations, pools, sizes))
-        return [dict(zip(topical, one, strict=True)) for one in every if one != own]
+        return [dict(zip(topical, one, strict=True)) for one in product(*map(combinations, pools, sizes)) if one != own]
     drawing = generator(seed, Stream.ABLATED_HEADS)
     distinct: dict[tuple[tuple[int, ...], ...], None] = {}
     while len(distinct) < draws:

@@ -146,13 +146,15 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
             f"{' and '.join(faults) or one_line(ValueError(info['error_msgs']))}; "
             f"{counted(len(info['unexpected_keys']))} of the file unused"
         )
-    for key, tensor in model.state_dict().items():
-        refuse(
+    refuse(
+        *(
             (
                 tensor.is_floating_point() and not torch.isfinite(tensor).all(),
                 f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite",
             )
+            for key, tensor in model.state_dict().items()
         )
+    )
 
 
 def unused(keys: Collection[str]) -> list[str]:
@@ -245,8 +247,7 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         >>> again.window, again.model.config.num_hidden_layers, again.notes
         (16, 1, ('5 tensors of the output head not used, except for losses',))
     """
-    place = check_model(name)
-    tokenizer = load_tokenizer(name)
+    place, tokenizer = check_model(name), load_tokenizer(name)
     model, notes = load_weights(place, name)
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # it has to be set before the first product
@@ -309,5 +310,5 @@ def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
         and isinstance(module, torch.nn.Embedding)
         and module.padding_idx is not None
     ]
-    own = [tokenizer.model_max_length]
-    return min([*stated, *tables, *(most for most in own if isinstance(most, int) and most < 10**6)], default=512)
+    own = tokenizer.model_max_length
+    return min([*stated, *tables, *([own] if isinstance(own, int) and own < 10**6 else [])], default=512)
