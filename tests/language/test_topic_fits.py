@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from tests.language import tiny
 from tests.language.samples import texts
 from topicscope import InputError, RunConfig, Topics, topic_world, train
-from topicscope.language import TopicFit, assignment, fit_topics, whole_words
+from topicscope.language import TopicFit, assignment, fit_topics, topics, whole_words
 from topicscope.language.assignment import shared_words
 from topicscope.theory import optimum
 
@@ -202,7 +202,7 @@ def test_topics_without_kept_words_are_left_out_and_said() -> None:
 
 
 def test_documents_are_spread_over_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topics_module, "MOST_MIXTURES", 4)
+    monkeypatch.setattr(topics, "MOST_MIXTURES", 4)
     whole = topic_world(fitted(), 99).settings["documents"]["proportions"]
     np.testing.assert_allclose(whole, fitted().document_topics[[0, 13, 26, 39]], atol=1e-6)
 
@@ -213,7 +213,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         topic_world(empty)
     with pytest.raises(InputError, match="words = 0"):
         topic_world(fitted(), 0)
-    monkeypatch.setattr(topics_module, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(topics, "MOST_NUMBERS", 100)
     with pytest.raises(InputError, match="keep fewer words"):
         topic_world(fitted())
 

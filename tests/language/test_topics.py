@@ -29,10 +29,10 @@ from topicscope.language import (
     best,
     best_of,
     choice,
-    cost,
     fit_corpus,
     fit_topics,
     given_topics,
+    inputs,
     probe,
     whole_words,
 )
@@ -531,6 +531,6 @@ def test_a_fit_of_more_than_ten_seconds_is_announced(
     config = TopicsConfig(str(corpus_file(tmp_path)), str(model_folder(tmp_path)), topics=[4], iterations=5)
     fit_corpus(config)
     assert "estimate" not in capsys.readouterr().err
-    monkeypatch.setattr(cost, "READ", 12 / cost.text_bytes(config, config.max_documents))
+    monkeypatch.setattr(inputs, "COUNTING", 12 / inputs.text_bytes(config, config.max_documents))
     fit_corpus(config)
     assert capsys.readouterr().err.splitlines()[0].startswith("topicscope: estimate: about 12 s, ")

@@ -329,7 +329,7 @@ def _step(model: str) -> int:
 
 TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
 SAMPLED = 3  # the same for text that is probed: the text, and its words where they are counted; windows are a stream
-READ = 8e-7  # seconds for each byte of text whose words are counted
+COUNTING = 8e-7  # seconds for each byte of text whose words are counted
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
 RELATIONS = 3  # same word, same topic, different
@@ -390,7 +390,7 @@ def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     text, topics = text_bytes(config, config.max_documents), sum(counts)
     table = 8 * topics * (WORDS + min(config.max_documents or 10**9, max(1, int(text / 100))))
     sweep = (5e-8 * len(counts) + 1.5e-9 * topics) * text / 15  # 15 bytes of text per word without stop words
-    return Cost(TEXT * text + 4 * table, 2 * table, READ * text + times * config.iterations * sweep)
+    return Cost(TEXT * text + 4 * table, 2 * table, COUNTING * text + times * config.iterations * sweep)
 
 
 def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
@@ -445,8 +445,8 @@ def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
     if isinstance(config, TopicsConfig):
         return fit_cost(config)
     text = text_bytes(config, config.max_documents)
-    counting = Cost(TEXT * text, 0.0, READ * text)  # of words
-    fit = counting if config.label_field is not None else Cost() if config.topics_from is not None else fit_cost(config)
+    counted = Cost(TEXT * text, 0.0, COUNTING * text)  # of words
+    fit = counted if config.label_field is not None else Cost() if config.topics_from is not None else fit_cost(config)
     models = [size_of(name) for name in models_of(config)]
     # a probe loads all models before it measures the first
     held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
