@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from tests.language.samples import corpus_file, model_folder
-from tests.test_reading import MAKERS, TINY
-from topicscope import InputError, RunConfig, export, probe, read, train
+from tests.test_reading import MAKERS
+from topicscope import InputError, export, probe, read
 from topicscope.exporting import event_file
 from topicscope.exporting.targets import checksum, record, tag, varint
 from topicscope.language import ProbeConfig
@@ -66,21 +66,8 @@ def test_records_as_the_format_has_them() -> None:
     data = record(b"abc")
     assert (struct.unpack("<Q", data[:8])[0], data[12:15], len(data)) == (3, b"abc", 8 + 4 + 3 + 4)
     assert [varint(n).hex() for n in (0, 1, 127, 128, 300)] == ["00", "01", "7f", "8001", "ac02"]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("loss", "loss/train"),
-        ("dev_loss", "loss/dev"),
-        ("held_out_loss", "loss/held_out"),
-        ("norm_key_0", "norm/key_0"),
-        ("rotation_1", "rotation/1"),
-        ("lr", "lr"),
-    ],
-)
-def test_tags(name: str, expected: str) -> None:
-    assert tag(name) == expected
+    names = ["loss", "dev_loss", "held_out_loss", "norm_key_0", "rotation_1", "lr"]
+    assert [*map(tag, names)] == ["loss/train", "loss/dev", "loss/held_out", "norm/key_0", "rotation/1", "lr"]
 
 
 Capture = pytest.CaptureFixture[str]
@@ -218,10 +205,8 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("run")
-    train(RunConfig.of(TINY), place / "out")
-    return place / "out"
+def folder(made: Made) -> Path:
+    return made("train")[0] / "out"
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,9 @@ def test_words_and_topics_of_a_file(tmp_path: Path, name: str, content: str, pai
         ("a.json", '{"a": "x", "b": 1.5}', "throughout"),
         ("a.json", '{"a": []}', "names no words"),
         ("a.csv", "word,topic\n", "names no words"),
-        ("a.csv", "word,kind\nx,y\n", "it has 'word', 'kind'"),
+        ("a.csv", "word,kind\nx,y\n", "columns word and topic; it has 'word', 'kind'$"),
+        ("a.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
+        ("a.csv", "\nword,topic\n", "columns word and topic"),
         ("a.csv", "word,topic\nx\0,y\n", "not valid text"),
         ("a.json", '{"a": "x\\u0000"}', "not valid text"),
         ("a.json", '{"a\\ud800": "x"}', "not valid text"),
@@ -175,6 +177,10 @@ def test_given_words_are_counted_in_the_texts(tmp_path: Path) -> None:
     assert load_topics(path, vocabulary, []).frequency.tolist() == [0, 0, 0]
     assert given_topics(path, vocabulary).frequency.tolist() == [1, 1, 1]
     assert [vocabulary.words[vocabulary.index[token]] for token in found.token] == list(found.words)
+    (tmp_path / "b.csv").write_text("word,topic\nhoney,food\nboat,sea\nhoney,sea\nzzz,food\n")
+    several = given_topics(tmp_path / "b.csv", vocabulary)
+    assert sorted(listed(several)) == [("boat", 1), ("honey", 0), ("honey", 1)]
+    assert several.topics_per_word == "many"
 
 
 @pytest.mark.parametrize(("unknown", "more"), [(1, False), (5, False), (6, True)])

@@ -64,6 +64,8 @@ def test_names_that_are_too_long_are_one_line() -> None:
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="cannot be read: File name too long"):
         model_place("m" * 5000)
+    with pytest.raises(InputError, match="is a file"):
+        model_place(__file__)
 
 
 def test_a_run_of_pretraining_holds_its_model(tmp_path: Path) -> None:

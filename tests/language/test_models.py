@@ -6,7 +6,6 @@ import contextlib
 import json
 import logging
 import os
-import shutil
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +20,7 @@ from tests.language import tiny
 from tests.language.samples import model_folder
 from topicscope import InputError
 from topicscope.ground import file_digest
-from topicscope.language import Window, WordsConfig, load_model, padded, quiet, shifted_right, word_map, word_vectors
+from topicscope.language import Window, load_model, padded, quiet, shifted_right, word_map, word_vectors
 from topicscope.language.forward import attention_of, is_causal
 from topicscope.language.models import checked, counted, unused, window_of
 
@@ -33,60 +32,14 @@ def test_models_load_from_folders_with_eager_attention(tmp_path: Path, kind: str
     assert not loaded.model.training
     assert is_causal(loaded.model.config) == (kind == "decoder")
     assert loaded.window == 40
+    dice = torch.get_rng_state()
     fresh, again, other = loaded.random(1), loaded.random(1), loaded.random(2)
+    assert torch.equal(torch.get_rng_state(), dice)
     weights = [model.model.get_input_embeddings().weight for model in (loaded, fresh, again, other)]
     assert torch.equal(weights[1], weights[2])
     assert not torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[1], weights[3])
     assert fresh.variant == "random"
-
-
-def test_a_random_model_leaves_the_callers_dice_alone(tmp_path: Path) -> None:
-    loaded = load_model(model_folder(tmp_path))
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    loaded.random(9)
-    assert torch.equal(torch.rand(3), expected)
-
-
-def test_complaints(tmp_path: Path) -> None:
-    model = model_folder(tmp_path)
-    with pytest.raises(InputError, match="no such model"):
-        load_model(tmp_path / "nothing here")
-    (tmp_path / "file.txt").write_text("x")
-    with pytest.raises(InputError, match="is a file"):
-        load_model(tmp_path / "file.txt")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no config"):
-        load_model(tmp_path / "empty")
-    weights = model / "model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="damaged or cut off"):
-        load_model(model)
-    weights.unlink()
-    with pytest.raises(InputError, match="no weights"):
-        load_model(model)
-    torch.save({}, model / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"only as pytorch_model\.bin, a format that can run code"):
-        load_model(model)
-    weights.write_bytes(whole)
-    config = json.loads((model / "config.json").read_text())
-    (model / "config.json").write_text(json.dumps(config | {"model_type": "no-such-type"}))
-    with pytest.raises(InputError, match=r"cannot be loaded"):
-        load_model(model)
-
-
-def test_code_in_a_model_folder_is_not_run(tmp_path: Path) -> None:
-    model = model_folder(tmp_path)
-    config = json.loads((model / "config.json").read_text())
-    config |= {"model_type": "strange", "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}}
-    (model / "config.json").write_text(json.dumps(config))
-    (model / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
-    with pytest.raises(InputError):
-        load_model(model)
-    assert not (tmp_path / "ran").exists()
 
 
 def test_a_model_without_attention_is_refused() -> None:
@@ -165,17 +118,6 @@ def test_word_map_averages_pieces_and_marks_them() -> None:
     assert different == pytest.approx(found.cosine[:2, 2].mean())
     with pytest.raises(InputError, match="does not know"):
         word_map(loaded, [["bread"], ["\u4e2d"]])
-    with pytest.raises(InputError, match="at least two words"):
-        WordsConfig("model", [["bread"]])
-
-
-def test_folders_are_copied_nowhere(tmp_path: Path) -> None:
-    """Loading writes nothing beside the model."""
-    model = model_folder(tmp_path)
-    before = sorted(path.name for path in model.iterdir())
-    shutil.copytree(model, tmp_path / "copy")
-    load_model(tmp_path / "copy")
-    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == before
 
 
 @pytest.mark.parametrize(
@@ -261,7 +203,10 @@ def test_loading_is_quiet_and_leaves_the_logs_as_they_were(monkeypatch: pytest.M
     assert not caught
     assert (logs.get_verbosity(), hub.level) == before
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    loaded = load_model(model_folder(tmp_path))
+    folder = model_folder(tmp_path)
+    there = sorted(folder.iterdir())
+    loaded = load_model(folder)
+    assert sorted(folder.iterdir()) == there
     assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
     assert loaded.place == str(tmp_path / "model")
     assert (loaded.random().seed, loaded.random(4).seed, loaded.variant) == (0, 4, "trained")

@@ -51,7 +51,9 @@ def test_as_many_documents_and_words_as_topics_are_enough() -> None:
     assert sorted(found.words) == ["boat", "bread"]
     assert len(found) == 2
     with pytest.raises(InputError, match=r"2 documents .* 3 topics need as many such documents"):
-        fit_topics(two, vocabulary, 3, min_documents=1)
+        fit_topics([*two, "", "!!!"], vocabulary, 3, min_documents=1)
+    with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
+        fit_topics(two, vocabulary, 2, backend="lda2vec")
     with pytest.raises(InputError, match="2 words that occur in at least 2 documents are fewer than 3 topics"):
         fit_topics([*two, "boat bread honey"], vocabulary, 3, min_documents=2)
 

@@ -31,7 +31,6 @@ from topicscope.language import (
     choice,
     fit_corpus,
     fit_topics,
-    given_topics,
     inputs,
     probe,
     whole_words,
@@ -109,16 +108,6 @@ def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
     assert sum(pure) >= 18
 
 
-def test_complaints() -> None:
-    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    with pytest.raises(
-        InputError, match="3 documents have words that occur in at least 1 documents; 4 topics need as many"
-    ):
-        fit_topics([*texts(3), "", "!!!"], vocabulary, 4, min_documents=1)
-    with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
-        fit_topics(texts(), vocabulary, 4, backend="lda2vec")
-
-
 def test_topics_of_another_tokenizer_are_refused(fitted: Topics) -> None:
     assert assignments_of(fitted, whole_words(tiny.tokenizer("wordpiece")), [0.05], ["one"])
     with pytest.raises(InputError, match="another tokenizer"):
@@ -146,34 +135,6 @@ def test_assignment_takes_the_likeliest_words(fitted: Topics) -> None:
         number = fitted.words.index(single.words[w])
         listed = [j for j in range(4) if number in np.argsort(-fitted.probability[j], kind="stable")[:10]]
         assert k == max(listed, key=lambda j: fitted.probability[j, number])
-    with pytest.raises(InputError, match="keeps no word"):
-        assign(fitted, 0.5 / size)
-    with pytest.raises(InputError, match="keeps all 24 words"):
-        assign(fitted, 0.9)
-
-
-def test_topics_given_in_a_file(tmp_path: Path) -> None:
-    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    rows = [("bread", "food"), ("butter", "food"), ("boat", "sea"), ("bread", "sea"), ("zzz", "food")]
-    (tmp_path / "a.csv").write_text("word,topic\n" + "".join(f"{w},{t}\n" for w, t in rows))
-    (tmp_path / "a.json").write_text(json.dumps({"food": ["bread", "butter", "zzz"], "sea": ["boat", "bread"]}))
-    for name in ("a.csv", "a.json"):
-        found = given_topics(tmp_path / name, vocabulary)
-        assert found.topics_per_word == "many"
-        assert {
-            (found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)
-        } == set(rows[:4])
-    (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "butter": "food", "boat": "sea"}))
-    assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
-    for name, content, complaint in [
-        ("c.csv", "a,b\nx,y\n", "columns word and topic; it has 'a', 'b'$"),
-        ("c.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
-        ("d.csv", "word,topic\nbread,x\n", "at least two topics"),
-        ("e.json", "[", "not JSON"),
-    ]:
-        (tmp_path / name).write_text(content)
-        with pytest.raises(InputError, match=complaint):
-            given_topics(tmp_path / name, vocabulary)
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 12))
@@ -230,6 +191,8 @@ def test_topics_in_words_and_numbers(tmp_path: Path) -> None:
         "stability and held-out perplexity",
     ]
     assert by_hand("2 documents").summary() == [*said, "corpus: 2 documents"]
+    broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
+    assert by_hand(broken).summary() == [*said, f"Not all of the text could be read: {broken}"]
     assert topics.top_words(0) == ["caf\u00e9", "boat", "sea"]  # ties by place
     assert topics.top_words(1, 2) == ["sea", "boat"]
     apart = {"stability": None, "distance": round((1 - 0.25 - 0.1875**0.5) ** 0.5, 6)}
@@ -320,12 +283,6 @@ def test_topics_that_cannot_be_are_refused(tmp_path: Path, damage: Any, said: st
 def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> None:
     wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
     assert_same(Topics.load(wide.save(tmp_path / "a")), by_hand())
-
-
-def test_broken_text_is_a_sentence_of_the_summary() -> None:
-    assert by_hand("3 documents").summary()[4:] == ["corpus: 3 documents"]
-    broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
-    assert by_hand(broken).summary()[4:] == [f"Not all of the text could be read: {broken}"]
 
 
 GOOD = TopicQuality(
@@ -494,11 +451,6 @@ def test_several_numbers_of_topics_are_fitted_compared_and_kept(tmp_path: Path) 
     assert any(note.startswith("6 topics: mean coherence (c_npmi) ") for note in probed.notes)
     fit_corpus(config.changed({"topics": 4}), tmp_path / "topics")  # replaced, with what the comparison left
     assert not list((tmp_path / "topics").glob("topics-*"))
-
-
-def test_the_largest_number_is_checked_before_the_first_fit() -> None:
-    with pytest.raises(InputError, match=r"24 words .* are fewer than 30 topics"):
-        fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 30)
 
 
 @pytest.mark.parametrize(("quality", "poor"), [(0.5, False), (-0.5, True)])

@@ -51,26 +51,10 @@ def test_words_are_found_where_the_text_has_them(kind: str) -> None:
     assert checked > 80
 
 
-def test_pieces_of_words_are_none() -> None:
-    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    tokens = encode(vocabulary.tokenizer, ["boat boatly boat"])[0]
-    assert len(tokens) > 3
-    found = [vocabulary.words[i] for i in vocabulary.words_at(tokens) if i >= 0]
-    assert found == ["boat", "boat"]
-
-
 def test_fingerprints_tell_tokenizers_apart() -> None:
     prints = [whole_words(tiny.tokenizer(kind)).fingerprint for kind in (*tiny.KINDS, "bpe")]
     assert len(set(prints)) == 3
     assert prints[1] == prints[3]
-
-
-def test_stop_words(tmp_path: object) -> None:
-    english = read_stop_words("english")
-    assert {"the", "and", "of", "would"} <= english
-    assert read_stop_words("none") == frozenset()
-    with pytest.raises(InputError, match="expected 'english', 'none' or a text file"):
-        read_stop_words("nowhere.txt")
 
 
 def test_encode_is_the_tokenizer_alone() -> None:
@@ -94,7 +78,11 @@ def test_words_have_two_letters_at_least_and_no_special_token_is_one() -> None:
         assert found.tolist() == [3] * len(tokens)
 
 
-def test_stop_words_of_a_file(tmp_path: Path) -> None:
+def test_stop_words(tmp_path: Path) -> None:
+    assert {"the", "and", "of", "would"} <= read_stop_words("english")
+    assert read_stop_words("none") == frozenset()
+    with pytest.raises(InputError, match="expected 'english', 'none' or a text file"):
+        read_stop_words("nowhere.txt")
     (tmp_path / "stop.txt").write_text("eins\nzwei drei\n\u00fcber\n", encoding="utf-8")
     assert read_stop_words(tmp_path / "stop.txt") == {"eins", "zwei", "drei", "\u00fcber"}
     (tmp_path / "stop.txt").write_bytes(b"\xff")
