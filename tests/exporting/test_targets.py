@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.language.samples import corpus_file, model_folder
-from tests.test_reading import MAKERS
+from tests.language.samples import model_folder
+from tests.test_reading import MAKERS, probe_config
 from topicscope import InputError, export, probe, read
 from topicscope.exporting import event_file
 from topicscope.exporting.targets import checksum, record, tag, varint
-from topicscope.language import ProbeConfig
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
@@ -177,10 +176,8 @@ def test_a_probed_model_has_its_verdicts(made: Made) -> None:
 def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = model_folder(tmp_path)
     shutil.copytree(first, tmp_path / "other")
-    sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "bootstrap": 10, "shuffles": 10}
-    models = [str(first), "other"]
     monkeypatch.chdir(tmp_path)
-    probe(ProbeConfig(models, str(corpus_file(tmp_path)), thresholds=[0.05], device="cpu", **sizes), "out")
+    probe(probe_config(tmp_path).changed({"models": [str(first), "other"]}), "out")
     with pytest.raises(InputError, match="has 2 models; choose one with --model: model, other"):
         export("out", "hf")
     with pytest.raises(InputError, match="no model 'others' in out; did you mean 'other'"):
@@ -196,9 +193,7 @@ def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch:
 def test_names_are_no_markup(tmp_path: Path) -> None:
     folder = model_folder(tmp_path)
     odd = folder.rename(tmp_path / "<img src=x>_[a](b)|c")
-    sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "bootstrap": 10, "shuffles": 10}
-    config = ProbeConfig(str(odd), str(corpus_file(tmp_path)), thresholds=[0.05], device="cpu", **sizes)
-    probe(config, tmp_path / "out")
+    probe(probe_config(tmp_path).changed({"models": str(odd)}), tmp_path / "out")
     card = (export(tmp_path / "out", "hf").out / "README.md").read_text()
     assert r"# \<img src=x\>\_\[a\](b)\|c" in card
     assert "<img" not in card.replace(r"\<img", "")

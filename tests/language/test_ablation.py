@@ -317,22 +317,10 @@ def test_equal_heads_are_seldom_called_topical() -> None:
 
 
 ROW = AblationRow(
-    model="x/bert",
-    heads=2,
-    draws=DRAWS,
-    at="topic words",
-    positions=300,
-    documents=50,
-    loss=4.0,
-    topical_rise=0.5,
-    topical_interval=(0.4, 0.6),
-    random_rise=0.1,
-    random_interval=(0.0, 0.2),
-    difference=0.4,
-    interval=(0.2, 0.6),
-    mean_interval=(0.3, 0.5),
-    answer="yes",
-)
+    model="x/bert", heads=2, draws=DRAWS, at="topic words", positions=300, documents=50, loss=4.0,
+    topical_rise=0.5, topical_interval=(0.4, 0.6), random_rise=0.1, random_interval=(0.0, 0.2), difference=0.4,
+    interval=(0.2, 0.6), mean_interval=(0.3, 0.5), answer="yes",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

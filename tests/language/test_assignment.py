@@ -14,7 +14,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from tests.language import tiny
+from tests.language import samples, tiny
 from tests.language.samples import THETA
 from topicscope import InputError
 from topicscope.language import (
@@ -22,7 +22,6 @@ from topicscope.language import (
     Corpus,
     ProbeConfig,
     TimelineConfig,
-    TopicFit,
     Topics,
     assign,
     given_topics,
@@ -39,31 +38,10 @@ from topicscope.measure import Membership, log_odds_z
 WORDS = ("ab", "cd", "ef", "gh")
 
 
-def topics_of(probability: Sequence[Sequence[float]], vocabulary_size: int = 10) -> Topics:
-    table = np.array(probability)
-    fit = TopicFit(
-        backend="tomotopy",
-        topics=len(table),
-        iterations=1,
-        seed=0,
-        min_documents=1,
-        documents=1,
-        tokens=1,
-        log_likelihood=[0.0],
-        coherence=[0.0] * len(table),
-    )
-    return Topics(
-        words=WORDS,
-        token=np.arange(4) + 3,
-        probability=table,
-        frequency=np.array([7.0, 5.0, 3.0, 1.0]),
-        document_topics=np.full((1, len(table)), 1 / len(table)),
-        document_lengths=np.array([1]),
-        cooccurring=np.zeros((0, 2), dtype=np.int64),
-        vocabulary_size=vocabulary_size,
-        fingerprint="f",
-        fit=fit,
-    )
+def topics_of(probability: Sequence[Sequence[float]]) -> Topics:
+    frequency = np.array([7.0, 5.0, 3.0, 1.0])
+    parts: dict[str, Any] = {"words": WORDS, "token": np.arange(4) + 3, "frequency": frequency, "vocabulary_size": 10}
+    return samples.given_topics(probability, [[0.5, 0.5]], **parts)
 
 
 TWO = topics_of([[0.4, 0.3, 0.2, 0.1], [0.1, 0.35, 0.15, 0.4]])

@@ -18,7 +18,6 @@ from topicscope.language import (
     inputs,
     losses,
     probe,
-    vocabulary,
 )
 from topicscope.language.inputs import ModelSize, size_of
 
@@ -103,7 +102,7 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
-    assert (attention.CHUNK, vocabulary.TOKENS, losses.LOGITS) == (inputs.CHUNK, inputs.TOKENS, inputs.LOGITS)
+    assert (attention.CHUNK, losses.LOGITS) == (inputs.CHUNK, inputs.LOGITS)
 
 
 def test_what_is_not_measured_costs_nothing(model: Path, text: Path) -> None:

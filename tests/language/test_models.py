@@ -261,30 +261,17 @@ def test_an_intact_model_gives_what_the_library_gives(tmp_path: Path, kind: str)
 
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+DISTILLED = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 16}
+PARTS = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+PARTS |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
 WITH_HEADS = {
     "bert": (transformers.BertConfig, "BertForMaskedLM", SMALL),
     "roberta": (transformers.RobertaConfig, "RobertaForMaskedLM", SMALL),
     "albert": (transformers.AlbertConfig, "AlbertForMaskedLM", {**SMALL, "embedding_size": 8}),
     "electra": (transformers.ElectraConfig, "ElectraForPreTraining", {**SMALL, "embedding_size": 8}),
-    "distilbert": (
-        transformers.DistilBertConfig,
-        "DistilBertForMaskedLM",
-        {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 16},
-    ),
+    "distilbert": (transformers.DistilBertConfig, "DistilBertForMaskedLM", DISTILLED),
     "gpt2": (transformers.GPT2Config, "GPT2LMHeadModel", {"n_embd": 16, "n_layer": 2, "n_head": 2}),
-    "bart": (
-        transformers.BartConfig,
-        "BartForConditionalGeneration",
-        {
-            "d_model": 16,
-            "encoder_layers": 2,
-            "decoder_layers": 1,
-            "encoder_ffn_dim": 16,
-            "decoder_ffn_dim": 16,
-            "encoder_attention_heads": 2,
-            "decoder_attention_heads": 2,
-        },
-    ),
+    "bart": (transformers.BartConfig, "BartForConditionalGeneration", PARTS),
 }
 
 

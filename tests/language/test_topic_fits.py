@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.language import tiny
-from tests.language.samples import texts
+from tests.language.samples import given_topics, texts
 from topicscope import InputError, RunConfig, Topics, topic_world, train
-from topicscope.language import TopicFit, assignment, fit_topics, topics, whole_words
+from topicscope.language import assignment, fit_topics, topics, whole_words
 from topicscope.language.assignment import shared_words
 from topicscope.theory import optimum
 
@@ -127,29 +127,9 @@ def test_every_restart_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 def fitted(topics: int = 3, words: int = 12, documents: int = 40, seed: int = 0) -> Topics:
     """Topics with random probabilities, without a corpus."""
     rng = np.random.default_rng(seed)
-    fit = TopicFit(
-        backend="tomotopy",
-        topics=topics,
-        iterations=1,
-        seed=0,
-        min_documents=1,
-        documents=documents,
-        tokens=100,
-        log_likelihood=[-1.0],
-        coherence=[0.5] * topics,
-    )
-    return Topics(
-        words=tuple(f"word{w}" for w in range(words)),
-        token=np.arange(words),
-        probability=rng.dirichlet(np.full(words, 0.3), size=topics),
-        frequency=np.ones(words),
-        document_topics=rng.dirichlet(np.full(topics, 0.5), size=documents).astype(np.float32),
-        document_lengths=rng.integers(5, 50, size=documents),
-        cooccurring=np.array([[0, 1]]),
-        vocabulary_size=words,
-        fingerprint="f",
-        fit=fit,
-    )
+    probability = rng.dirichlet(np.full(words, 0.3), size=topics)
+    mixtures = rng.dirichlet(np.full(topics, 0.5), size=documents)
+    return given_topics(probability, mixtures, document_lengths=rng.integers(5, 50, size=documents))
 
 
 def test_the_world_is_the_law_of_the_kept_words_of_each_document() -> None:

@@ -15,13 +15,12 @@ from hypothesis import given, strategies as st
 
 from tests.command import topicscope
 from tests.language import tiny
-from tests.language.samples import THETA, assert_same, corpus_file, model_folder, texts
+from tests.language.samples import THETA, assert_same, corpus_file, given_topics, model_folder, texts
 from topicscope import InputError, read
 from topicscope.ground import file_digest, load_settings, silent, write_tensors
 from topicscope.language import (
     BACKENDS,
     ProbeConfig,
-    TopicFit,
     TopicQuality,
     Topics,
     TopicsConfig,
@@ -64,27 +63,27 @@ def test_the_same_seed_gives_the_same_bytes_and_the_folder_gives_them_back(fitte
     assert_same(Topics.load(tmp_path / "a"), fitted)
 
 
-@pytest.mark.parametrize(
-    "damage", ["no folder", "not finished", "no head", "cut json", "cut arrays", "other arrays", "other format"]
-)
+def edited(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no folder": shutil.rmtree,
+    "not finished": edited("about.json", lambda about: about.replace(b'"done"', b'"running"')),
+    "no head": lambda folder: (folder / "topics.json").unlink(),
+    "cut json": edited("topics.json", lambda head: head[:100]),
+    "cut arrays": edited("topics.safetensors", lambda arrays: arrays[:-50]),
+    # of the same form: only the digest tells
+    "other arrays": lambda at: shutil.copy(at.parent / "other" / "topics.safetensors", at / "topics.safetensors"),
+    "other format": edited("about.json", lambda about: json.dumps(json.loads(about) | {"format": 99}).encode()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_folders_are_refused(fitted: Topics, tmp_path: Path, damage: str) -> None:
     folder = fitted.save(tmp_path / "topics")
-    head, arrays, about = folder / "topics.json", folder / "topics.safetensors", folder / "about.json"
-    if damage == "no folder":
-        shutil.rmtree(folder)
-    elif damage == "not finished":
-        about.write_text(about.read_text().replace('"done"', '"running"'))
-    elif damage == "no head":
-        head.unlink()
-    elif damage == "cut json":
-        head.write_text(head.read_text()[:100])
-    elif damage == "cut arrays":
-        arrays.write_bytes(arrays.read_bytes()[:-50])
-    elif damage == "other arrays":  # of the same form: only the digest tells
-        replace(fitted, probability=fitted.probability[::-1].copy()).save(tmp_path / "other")
-        shutil.copy(tmp_path / "other" / "topics.safetensors", arrays)
-    else:
-        about.write_text(json.dumps(json.loads(about.read_text()) | {"format": 99}))
+    replace(fitted, probability=fitted.probability[::-1].copy()).save(tmp_path / "other")
+    DAMAGES[damage](folder)
     with pytest.raises(InputError, match="topicscope topics"):
         Topics.load(folder)
 
@@ -155,29 +154,16 @@ def test_top_pairs_are_those_of_a_count_by_hand(seed: int, count: int) -> None:
 
 
 def by_hand(corpus: str = "") -> Topics:
-    fit = TopicFit(
-        backend="tomotopy",
-        topics=2,
-        iterations=20,
-        seed=3,
-        min_documents=1,
-        documents=2,
-        tokens=12345,
-        log_likelihood=[-2.0, -1.0],
-        coherence=[0.5, 0.25],
-        corpus=corpus,
-    )
-    return Topics(
+    fit = {"iterations": 20, "seed": 3, "tokens": 12345, "log_likelihood": [-2.0, -1.0], "coherence": [0.5, 0.25]}
+    return given_topics(
+        [[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]],
+        [[0.75, 0.25], [0.5, 0.5]],
         words=("caf\u00e9", "boat", "sea"),
         token=np.array([5, 6, 7]),
-        probability=np.array([[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]),
         frequency=np.array([3.0, 2.0, 1.0]),
-        document_topics=np.array([[0.75, 0.25], [0.5, 0.5]], dtype=np.float32),
         document_lengths=np.array([4, 2]),
-        cooccurring=np.array([[0, 1]]),
         vocabulary_size=9,
-        fingerprint="f",
-        fit=fit,
+        fit=fit | {"corpus": corpus},
     )
 
 
@@ -286,16 +272,9 @@ def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> No
 
 
 GOOD = TopicQuality(
-    topics=20,
-    coherence=0.1,
-    coherence_error=0.01,
-    incoherent=5,
-    diversity=0.5,
-    stability=0.3,
-    perplexity=900.0,
-    unigram_perplexity=1000.0,
-    held_out=9,
-)
+    topics=20, coherence=0.1, coherence_error=0.01, incoherent=5, diversity=0.5, stability=0.3, perplexity=900.0,
+    unigram_perplexity=1000.0, held_out=9,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -385,19 +364,8 @@ def test_the_planted_number_of_topics_is_the_best(seed: int) -> None:
     ]
     how, qualities = Sampler("tomotopy", 60, 2, seed), []
     for topics in (2, 5, 12):
-        probability, _, trace = how.fit(documents, 100, topics, seed, silent)
-        fit = TopicFit(
-            backend="tomotopy",
-            topics=topics,
-            iterations=60,
-            seed=seed,
-            min_documents=1,
-            documents=200,
-            tokens=12_000,
-            log_likelihood=trace,
-            coherence=[],
-        )
-        fit = judged(fit, probability, documents, how, silent)
+        probability, _, _ = how.fit(documents, 100, topics, seed, silent)
+        fit = judged(replace(by_hand().fit, topics=topics), probability, documents, how, silent)
         tops = [best(row, 10) for row in probability]
         qualities.append(
             quality_of(fit.coherence, diversity(tops), fit.stability, fit.perplexity, fit.unigram_perplexity)
