@@ -99,17 +99,10 @@ def with_topical_head(kind: str, seed: int) -> tuple[LoadedModel, Assignment, li
     """
     rng, tokens = np.random.default_rng(seed), planted.tokenizer()
     torch.manual_seed(seed)
-    shape = BertConfig(
-        vocab_size=len(tokens),
-        hidden_size=DIM,
-        num_hidden_layers=1,
-        num_attention_heads=HEADS,
-        intermediate_size=8,
-        max_position_embeddings=64,
-        hidden_act="linear",
-    )
-    build: Any = BertForMaskedLM
-    model = build(shape).eval()
+    shape: dict[str, Any] = {"vocab_size": len(tokens), "hidden_size": DIM, "num_attention_heads": HEADS}
+    shape |= {"num_hidden_layers": 1, "intermediate_size": 8, "max_position_embeddings": 64}
+    build_: Any = BertForMaskedLM
+    model = build_(BertConfig(**shape, hidden_act="linear")).eval()
     word = unit(rng.standard_normal((WORDS, DIM)))
     read = np.linalg.pinv(word) @ np.eye(TOPICS)[TOPIC]  # d x T: which topic a word has
     special = rng.standard_normal((len(SPECIAL), DIM))  # without topics, and unlike every word

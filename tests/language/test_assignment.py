@@ -240,34 +240,26 @@ def lines(path: Path, records: list[Any]) -> Path:
 
 
 RECORDS: list[dict[str, Any]] = [
-    {"text": "one", "subject": "law"},
-    {"text": "two", "subject": 3},
-    {"text": "three", "subject": True},
-    {"text": "four", "subject": None},
-    {"text": "five"},
-    {"text": "six", "subject": " "},
-    {"text": "seven", "subject": " sea\n life "},
-    {"text": "", "subject": "sea"},
-    {"text": "eight", "subject": 0.5},
+    {"text": ""} if label == "without text" else {"text": f"text {number}", "subject": label}
+    for number, label in enumerate(
+        ["law", 3, 3.0, True, None, " ", " sea\n life ", "without text", 0.5, 1e30, float("inf")]
+    )
 ]
-LABELS = ["law", "3", "true", None, None, None, "sea life", "0.5"]
+LABELS = ["law", "3", "3", "true", None, None, "sea life", "0.5", str(10**30 + 19884624838656), "inf", None]
 
 
 def test_labels_come_with_their_texts(tmp_path: Path) -> None:
-    corpus = Corpus([lines(tmp_path / "a.jsonl", RECORDS)], label_field="subject")
-    texts = [record["text"] for record in RECORDS if record["text"]]
+    records = [*RECORDS, {"text": "without a subject"}]
+    corpus = Corpus([lines(tmp_path / "a.jsonl", records)], label_field="subject")
+    texts = [record["text"] for record in records if record["text"]]
     assert [tuple(document) for document in corpus.documents()] == list(zip(texts, LABELS, strict=True))
-    assert corpus.summary() == "8 documents, 3 without a label, 1 empty"
+    assert corpus.summary() == "11 documents, 3 without a label, 1 empty"
     assert list(corpus) == list(Corpus([tmp_path / "a.jsonl"]))
     (tmp_path / "a.csv").write_text('text,subject\none,law\ntwo,"3"\nthree,\nfour\n')
-    assert [d.label for d in Corpus([tmp_path / "a.csv"], label_field="subject").documents()] == [
-        "law",
-        "3",
-        None,
-        None,
-    ]
-    table = pyarrow.table({"subject": [1, None, 2], "other": [0, 0, 0], "text": ["one", "two", "three"]})
-    parquet.write_table(table, tmp_path / "a.parquet")
+    table = Corpus([tmp_path / "a.csv"], label_field="subject").documents()
+    assert [document.label for document in table] == ["law", "3", None, None]
+    columns = {"subject": [1, None, 2], "other": [0, 0, 0], "text": ["one", "two", "three"]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
     found = list(Corpus([tmp_path / "a.parquet"], label_field="subject").documents())
     assert [tuple(document) for document in found] == [("one", "1"), ("two", None), ("three", "2")]
     kinds = pyarrow.array(["x", None, "y"]).dictionary_encode()
@@ -277,12 +269,6 @@ def test_labels_come_with_their_texts(tmp_path: Path) -> None:
         parquet.write_table(pyarrow.table({"text": ["one"] * 3, name: values}), tmp_path / "b.parquet")
         corpus = Corpus([tmp_path / "b.parquet"], label_field=name)
         assert [document.label for document in corpus.documents()] == labels
-
-
-def test_whole_numbers_are_one_label_however_a_table_holds_them(tmp_path: Path) -> None:
-    records = [{"text": "a", "subject": value} for value in (1, 1.0, 2.5, True, 1e30, float("inf"))]
-    found = [d.label for d in Corpus([lines(tmp_path / "a.jsonl", records)], label_field="subject").documents()]
-    assert found == ["1", "1", "2.5", "true", str(10**30 + 19884624838656), "inf"]
 
 
 def test_a_sample_is_the_same_with_and_without_labels(tmp_path: Path) -> None:
@@ -296,17 +282,11 @@ def test_a_sample_is_the_same_with_and_without_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        (
-            [{"text": "a", "b": 1, "c": 2}] * 3,
-            "no document has a label in the field 'subject'; the corpus has 'text', 'b', 'c'",
-        ),
+        ([{"text": "a", "b": 1}] * 3, "no document has a label in the field 'subject'; the corpus has 'text', 'b'"),
         ([{"text": "a", "subject": "x"}] * 9, "fewer than two different labels ('x')"),
         ([{"text": "a", "subject": ["x", "y"]}] * 9, "line 1: the field 'subject' holds a list; expected one label"),
         ([{"text": "a", "subject": {"x": 1}}] * 9, "holds a dict"),
-        (
-            [{"text": "a", "subject": i} for i in range(40)],
-            "40 different labels in 40 documents; expected at most 1,000",
-        ),
+        ([{"text": "a", "subject": i} for i in range(40)], "40 different labels in 40 documents"),
         ([{"text": "a", "subject": i % 1001} for i in range(2002)], "1,001 different labels in 2,002 documents"),
     ],
 )

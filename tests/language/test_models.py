@@ -24,6 +24,8 @@ from topicscope.language import Window, load_model, padded, quiet, shifted_right
 from topicscope.language.forward import attention_of, is_causal
 from topicscope.language.models import checked, counted, unused, window_of
 
+SMALL: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+
 
 @pytest.mark.parametrize("kind", tiny.MODELS)
 def test_models_load_from_folders_with_eager_attention(tmp_path: Path, kind: str) -> None:
@@ -65,15 +67,7 @@ def test_a_model_without_attention_is_refused() -> None:
 
 def test_positions_after_the_padding_index_are_fewer(tmp_path: Path) -> None:
     tokenizer = tiny.tokenizer("bpe", 10**9)
-    config = transformers.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=8,
-        max_position_embeddings=30,
-        pad_token_id=1,
-    )
+    config = transformers.RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=30, pad_token_id=1, **SMALL)
     build: Any = transformers.AutoModel.from_config
     loaded = checked("roberta", build(config, attn_implementation="sdpa"), tokenizer)
     assert loaded.window == 28  # positions 2, ..., 29
@@ -260,7 +254,6 @@ def test_an_intact_model_gives_what_the_library_gives(tmp_path: Path, kind: str)
     assert loaded.notes == ()
 
 
-SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
 DISTILLED = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 16}
 PARTS = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
 PARTS |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}

@@ -202,6 +202,8 @@ def test_a_folder_of_topics_is_replaced_and_can_be_read_by_people(tmp_path: Path
     by_hand().save(tmp_path / "a")
     assert by_hand("other").save(tmp_path / "a") == tmp_path / "a"
     assert_same(Topics.load(tmp_path / "a"), by_hand("other"))
+    wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
+    assert_same(Topics.load(wide.save(tmp_path / "c")), by_hand())  # other types are stored as they are read
     text = (tmp_path / "a" / "topics.json").read_text(encoding="utf-8")
     assert '\n  "caf\u00e9"' in text
     assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 4
@@ -264,11 +266,6 @@ def test_topics_that_cannot_be_are_refused(tmp_path: Path, damage: Any, said: st
         Topics.load(folder)
     assert "fit the topics again" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> None:
-    wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
-    assert_same(Topics.load(wide.save(tmp_path / "a")), by_hand())
 
 
 GOOD = TopicQuality(
@@ -414,22 +411,19 @@ def test_several_numbers_of_topics_are_fitted_compared_and_kept(tmp_path: Path) 
     assert len((tmp_path / "topics" / "topics.csv").read_text().splitlines()) == 3
     data = found.as_dict()
     assert (data["best"], len(data["compared"]), data["choice"]) == (2, 3, choice(found.compared))
-    small: dict[str, Any] = {"thresholds": THETA, "documents": 10, "bootstrap": 5, "shuffles": 5, "random": False}
-    probed = probe(ProbeConfig(model, corpus, topics_from=str(tmp_path / "topics" / "topics-6"), **small))
-    assert any(note.startswith("6 topics: mean coherence (c_npmi) ") for note in probed.notes)
     fit_corpus(config.changed({"topics": 4}), tmp_path / "topics")  # replaced, with what the comparison left
     assert not list((tmp_path / "topics").glob("topics-*"))
 
 
 @pytest.mark.parametrize(("quality", "poor"), [(0.5, False), (-0.5, True)])
-def test_a_probe_says_how_good_its_topics_are(tmp_path: Path, quality: float, poor: bool) -> None:
+def test_a_probe_says_how_good_its_topics_are(fitted: Topics, tmp_path: Path, quality: float, poor: bool) -> None:
     model, corpus = str(model_folder(tmp_path)), str(corpus_file(tmp_path))
-    topics = fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 4, iterations=20, stability=False)
-    replace(topics, fit=replace(topics.fit, coherence=[quality] * 4)).save(tmp_path / "topics")
+    fit = replace(fitted.fit, coherence=[quality] * 4, stability=None, perplexity=None, unigram_perplexity=None)
+    replace(fitted, fit=fit).save(tmp_path / "topics")
     small: dict[str, Any] = {"thresholds": THETA, "documents": 10, "bootstrap": 5, "shuffles": 5, "random": False}
     notes = probe(ProbeConfig(model, corpus, topics_from=str(tmp_path / "topics"), **small)).notes
     (said,) = [note for note in notes if note.startswith("4 topics: ")]
-    assert said == f"4 topics: mean coherence (c_npmi) {quality:.3f}, diversity {diversity(topics.tops()):.2f}"
+    assert said == f"4 topics: mean coherence (c_npmi) {quality:.3f}, diversity {diversity(fitted.tops()):.2f}"
     assert any(note.startswith("Poor topics: ") for note in notes) is poor
 
 
