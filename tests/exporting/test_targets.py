@@ -104,7 +104,7 @@ def curve(result: Any, name: str) -> list[tuple[int, float]]:
     return [(step, float(np.float32(value))) for step, value in enumerate(values) if np.isfinite(value)]
 
 
-def test_curves_of_a_run(made: Made, tmp_path: Path) -> None:
+def test_curves_of_a_run_and_of_several(made: Made, tmp_path: Path) -> None:
     home, run = made("train")
     export(home / "out", "tensorboard", tmp_path / "board")
     found = scalars(tmp_path / "board")
@@ -112,15 +112,11 @@ def test_curves_of_a_run(made: Made, tmp_path: Path) -> None:
     assert found["loss/train"] == curve(run, "loss")
     assert found["loss/dev"] == curve(run, "dev_loss")
     assert len(found["norm/key"]) == 21
-
-
-def test_curves_of_several_runs(made: Made) -> None:
     home, runs = made("runs")
     exported = export(home / "out", "tensorboard")
     assert exported.out == home / "out-tensorboard"
     for number, run in enumerate(runs):
-        found = scalars(exported.out / f"run-{number:03d}-seed-{number}")
-        assert found["loss/train"] == curve(run, "loss")
+        assert scalars(exported.out / f"run-{number:03d}-seed-{number}")["loss/train"] == curve(run, "loss")
 
 
 def test_curves_of_a_sweep_have_a_folder_per_point(made: Made) -> None:

@@ -68,20 +68,13 @@ def test_a_share_of_the_vocabulary_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threshold", "complaint"),
-    [
-        (0.0, "not between 0 and 1"),
-        (1.0, "not between 0 and 1"),
-        (1.2, "not between 0 and 1"),
-        (-0.1, "not between 0 and 1"),
-        (0.09, "keeps no word"),
-        (0.4, "keeps all 4 words"),
-        (0.9, "keeps all 4 words"),
-    ],
+    ("thresholds", "complaint"),
+    [((0.0, 1.0, 1.2, -0.1), "not between 0 and 1"), ((0.09,), "keeps no word"), ((0.4, 0.9), "keeps all 4 words")],
 )
-def test_thresholds_that_keep_nothing_or_all_are_refused(threshold: float, complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
-        assign(TWO, threshold)
+def test_thresholds_that_keep_nothing_or_all_are_refused(thresholds: Sequence[float], complaint: str) -> None:
+    for threshold in thresholds:
+        with pytest.raises(InputError, match=complaint):
+            assign(TWO, threshold)
 
 
 @pytest.mark.parametrize(
@@ -203,15 +196,7 @@ def test_given_topics_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_topics_that_share_every_pair_of_words_are_refused() -> None:
     """bread is in both topics, and each of the others stands with it: no pair is between different topics."""
     membership = Membership(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 2, 2)
-    shared = Assignment(
-        token=np.arange(2),
-        words=("bread", "butter"),
-        frequency=np.ones(2),
-        membership=membership,
-        threshold=None,
-        topics_per_word="many",
-        names=("1", "2"),
-    )
+    shared = replace(assign(TWO, 0.1), membership=membership)
     with pytest.raises(InputError, match="every two words of these topics have a topic in common"):
         with_pairs(shared)
     apart = replace(shared, membership=Membership(np.array([0, 1]), np.array([0, 1]), 2, 2))

@@ -165,15 +165,6 @@ def model_card(
 
 def training_part(run: PretrainRun) -> list[str]:
     config, results, shape = run.config, run.results, run.config.model
-    settings = {
-        "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
-        "parameters": f"{results.parameters:,}",
-        "vocabulary": f"{results.vocabulary:,} tokens",
-        "text": names(config.text.corpus),
-        "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
-        "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
-        "seed": str(results.seed),
-    }
     facts = [
         (name, f"{value:.5g}" if isinstance(value, float) else str(value))
         for name, value in run.facts().items()
@@ -181,7 +172,18 @@ def training_part(run: PretrainRun) -> list[str]:
     ]
     return [
         *("## Training", "", "Masked language modelling with `topicscope pretrain`.", ""),
-        *table(["setting", "value"], settings.items()),
+        *table(
+            ["setting", "value"],
+            {
+                "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
+                "parameters": f"{results.parameters:,}",
+                "vocabulary": f"{results.vocabulary:,} tokens",
+                "text": names(config.text.corpus),
+                "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
+                "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
+                "seed": str(results.seed),
+            }.items(),
+        ),
         *(plain(run.course.sentence), ""),
         *table(["result", "value"], facts),
     ]

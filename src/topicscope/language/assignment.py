@@ -35,8 +35,6 @@ from topicscope.language.vocabulary import Document, Vocabulary, top_pairs, word
 from topicscope.measure import Membership, log_odds_z
 
 PAIRS = 5000  # co-occurring pairs that are stored
-HELD_OUT = 10  # every so many-th document is held out of the second fit
-MOST_HELD_OUT = 1000  # documents; so many measure perplexity to about a percent
 FITTING = "fitting topics"
 Fit = tuple[Float[np.ndarray, "K W"], Float[np.ndarray, "D K"], list[float]]  # topics, mixtures, log-likelihoods
 
@@ -184,7 +182,8 @@ def judged(
     fit = replace(fit, coherence=[round(value, 6) for value in measure.coherence(documents, tops)])
     if how is None or len(documents) < 2:
         return fit
-    count, words = min(MOST_HELD_OUT, max(1, len(documents) // HELD_OUT)), probability.shape[1]
+    # a tenth, but no more than measure perplexity to about a percent
+    count, words = min(1000, max(1, len(documents) // 10)), probability.shape[1]
     drawn = {*generator(how.seed, Stream.HELD_OUT_DOCUMENTS).permutation(len(documents))[:count].tolist()}
     rest = [document for i, document in enumerate(documents) if i not in drawn]
     second, mixture, _ = how.fit(rest, words, fit.topics, (how.seed + 1) % 2**63, progress)
@@ -369,7 +368,6 @@ def cut(label: str) -> str:
 
 
 def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int) -> str:
-    """labels of 'subject': 3 (law 40, art 30, music 20 documents); left out: 1 with fewer than 5 documents (chess)."""
     largest = first_few([f"{cut(label)} {count}" for label, count in counts.items()], NAMED_LABELS)
     few = first_few([cut(label) for label in rare], NAMED_LABELS)
     return "; ".join(
@@ -383,7 +381,6 @@ def _remark(name: str, counts: dict[str, int], rare: Sequence[str], without: int
 
 MOST_BYTES = 2**28  # most bytes of a file of words and topics
 MOST_PAIRS, MOST_TOPICS = 5_000_000, 5_000  # most words and topics in such a file
-MANY = 1000  # two topics never hold all of more words than these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,7 +460,7 @@ def with_pairs(assignment: Assignment) -> Assignment:
     members = assignment.membership.matrix()
     refuse(
         (
-            len(assignment.words) <= MANY and ((members @ members.T).toarray() > 0).all(),
+            len(assignment.words) <= 1000 and ((members @ members.T).toarray() > 0).all(),
             "every two words of these topics have a topic in common, so no pairs of different topics are left to "
             "compare with; give topics of different words",
         )

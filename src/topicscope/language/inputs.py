@@ -328,7 +328,6 @@ def _step(model: str) -> int:
 
 
 TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
-SAMPLED = 3  # the same for text that is probed: the text, and its words where they are counted; windows are a stream
 COUNTING = 8e-7  # seconds for each byte of text whose words are counted
 WORDS = 30_000  # different words, at most as many as the usual vocabularies have
 CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
@@ -405,7 +404,7 @@ def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
     longest = min(float(model.window), pieces)
     tokens = windows * model.window
     memory = (
-        SAMPLED * text
+        3 * text  # the text, and its words where they are counted; windows are a stream
         + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
         # the two sums of pairs are kept for 25 bins of word frequencies
         + 8 * (assignments + 1) * (config.bootstrap + CHUNK) * RELATIONS * (heads + 2 * 25)

@@ -30,7 +30,6 @@ from topicscope.language.vocabulary import LibraryModel, Tokenizer
 transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
-SHOWN = 3  # tensors that a message names
 HEADS = (  # first parts of names: what stands on top of an encoder, for the task that it was trained on
     *("cls", "lm_head", "lm_predictions", "predictions", "sop_classifier", "classifier", "qa_outputs", "score"),
     *("discriminator_predictions", "generator_predictions", "generator_lm_head", "final_logits_bias", "pooler"),
@@ -136,7 +135,7 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
     missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
     others = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     faults = [
-        f"{counted(len(keys))} {said} ({first_few(keys, SHOWN)})"
+        f"{counted(len(keys))} {said} ({first_few(keys, 3)})"
         for keys, said in ((missing, "missing"), (others, "of another shape"))
         if keys
     ]
