@@ -175,7 +175,8 @@ def training_part(run: PretrainRun) -> list[str]:
         *table(
             ["setting", "value"],
             {
-                "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
+                "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, "
+                f"width {shape.dim}",
                 "parameters": f"{results.parameters:,}",
                 "vocabulary": f"{results.vocabulary:,} tokens",
                 "text": names(config.text.corpus),

@@ -217,8 +217,7 @@ def shared_words(
 def fit_tomotopy(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
-    tomotopy = needed("tomotopy", "the backend tomotopy")
-    model = tomotopy.LDAModel(k=topics, seed=seed, rm_top=0)
+    model = needed("tomotopy", "the backend tomotopy").LDAModel(k=topics, seed=seed, rm_top=0)
     for document in documents:
         model.add_doc(list(map(str, document.tolist())))
     trace, step = [], 10
@@ -238,11 +237,10 @@ def fit_sklearn(
 ) -> Fit:
     from scipy import sparse
 
-    decomposition = needed("sklearn.decomposition", "the backend sklearn")
     row = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
     column = np.concatenate(documents)
     counts: Any = sparse.coo_array((np.ones(len(column)), (row, column)), shape=(len(documents), words)).tocsr()
-    model = decomposition.LatentDirichletAllocation(
+    model = needed("sklearn.decomposition", "the backend sklearn").LatentDirichletAllocation(
         topics, max_iter=max(1, iterations // 10), random_state=seed % 2**32, learning_method="online", batch_size=128
     )
     progress(FITTING)
@@ -254,13 +252,12 @@ def fit_sklearn(
 def fit_gensim(
     documents: list[np.ndarray], words: int, topics: int, iterations: int, seed: int, progress: Progress
 ) -> Fit:
-    models = needed("gensim.models", "the backend gensim")
     bags = [
         list(zip(*(array.tolist() for array in np.unique(document, return_counts=True)), strict=True))
         for document in documents
     ]
     progress(FITTING)
-    model = models.LdaModel(
+    model = needed("gensim.models", "the backend gensim").LdaModel(
         bags,
         num_topics=topics,
         id2word={i: str(i) for i in range(words)},

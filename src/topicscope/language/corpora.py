@@ -56,8 +56,8 @@ def field_names(fields: Iterable[str]) -> str:
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
-    zstandard = needed("zstandard", "a corpus in .zst files")
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+    decompressor = needed("zstandard", "a corpus in .zst files").ZstdDecompressor()
+    return io.BufferedReader(decompressor.stream_reader(raw, read_across_frames=True))
 
 
 UNPACK: dict[str | None, Callable[[Any], Any]] = {
