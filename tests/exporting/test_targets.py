@@ -16,12 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.language.samples import corpus_file, model_folder
-from tests.test_reading import MAKERS, TINY
-from topicscope import InputError, RunConfig, export, probe, read, train
+from tests.language.samples import model_folder
+from tests.test_reading import MAKERS, probe_config
+from topicscope import InputError, export, probe, read
 from topicscope.exporting import event_file
 from topicscope.exporting.targets import checksum, record, tag, varint
-from topicscope.language import ProbeConfig
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
@@ -66,21 +65,8 @@ def test_records_as_the_format_has_them() -> None:
     data = record(b"abc")
     assert (struct.unpack("<Q", data[:8])[0], data[12:15], len(data)) == (3, b"abc", 8 + 4 + 3 + 4)
     assert [varint(n).hex() for n in (0, 1, 127, 128, 300)] == ["00", "01", "7f", "8001", "ac02"]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("loss", "loss/train"),
-        ("dev_loss", "loss/dev"),
-        ("held_out_loss", "loss/held_out"),
-        ("norm_key_0", "norm/key_0"),
-        ("rotation_1", "rotation/1"),
-        ("lr", "lr"),
-    ],
-)
-def test_tags(name: str, expected: str) -> None:
-    assert tag(name) == expected
+    names = ["loss", "dev_loss", "held_out_loss", "norm_key_0", "rotation_1", "lr"]
+    assert [*map(tag, names)] == ["loss/train", "loss/dev", "loss/held_out", "norm/key_0", "rotation/1", "lr"]
 
 
 Capture = pytest.CaptureFixture[str]
@@ -118,7 +104,7 @@ def curve(result: Any, name: str) -> list[tuple[int, float]]:
     return [(step, float(np.float32(value))) for step, value in enumerate(values) if np.isfinite(value)]
 
 
-def test_curves_of_a_run(made: Made, tmp_path: Path) -> None:
+def test_curves_of_a_run_and_of_several(made: Made, tmp_path: Path) -> None:
     home, run = made("train")
     export(home / "out", "tensorboard", tmp_path / "board")
     found = scalars(tmp_path / "board")
@@ -126,15 +112,11 @@ def test_curves_of_a_run(made: Made, tmp_path: Path) -> None:
     assert found["loss/train"] == curve(run, "loss")
     assert found["loss/dev"] == curve(run, "dev_loss")
     assert len(found["norm/key"]) == 21
-
-
-def test_curves_of_several_runs(made: Made) -> None:
     home, runs = made("runs")
     exported = export(home / "out", "tensorboard")
     assert exported.out == home / "out-tensorboard"
     for number, run in enumerate(runs):
-        found = scalars(exported.out / f"run-{number:03d}-seed-{number}")
-        assert found["loss/train"] == curve(run, "loss")
+        assert scalars(exported.out / f"run-{number:03d}-seed-{number}")["loss/train"] == curve(run, "loss")
 
 
 def test_curves_of_a_sweep_have_a_folder_per_point(made: Made) -> None:
@@ -190,10 +172,8 @@ def test_a_probed_model_has_its_verdicts(made: Made) -> None:
 def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = model_folder(tmp_path)
     shutil.copytree(first, tmp_path / "other")
-    sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "bootstrap": 10, "shuffles": 10}
-    models = [str(first), "other"]
     monkeypatch.chdir(tmp_path)
-    probe(ProbeConfig(models, str(corpus_file(tmp_path)), thresholds=[0.05], device="cpu", **sizes), "out")
+    probe(probe_config(tmp_path).changed({"models": [str(first), "other"]}), "out")
     with pytest.raises(InputError, match="has 2 models; choose one with --model: model, other"):
         export("out", "hf")
     with pytest.raises(InputError, match="no model 'others' in out; did you mean 'other'"):
@@ -209,19 +189,15 @@ def test_one_of_several_models_and_one_that_is_gone(tmp_path: Path, monkeypatch:
 def test_names_are_no_markup(tmp_path: Path) -> None:
     folder = model_folder(tmp_path)
     odd = folder.rename(tmp_path / "<img src=x>_[a](b)|c")
-    sizes: dict[str, Any] = {"topics": 4, "iterations": 5, "documents": 20, "bootstrap": 10, "shuffles": 10}
-    config = ProbeConfig(str(odd), str(corpus_file(tmp_path)), thresholds=[0.05], device="cpu", **sizes)
-    probe(config, tmp_path / "out")
+    probe(probe_config(tmp_path).changed({"models": str(odd)}), tmp_path / "out")
     card = (export(tmp_path / "out", "hf").out / "README.md").read_text()
     assert r"# \<img src=x\>\_\[a\](b)\|c" in card
     assert "<img" not in card.replace(r"\<img", "")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("run")
-    train(RunConfig.of(TINY), place / "out")
-    return place / "out"
+def folder(made: Made) -> Path:
+    return made("train")[0] / "out"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.language import tiny
-from topicscope.language import Assignment, Vocabulary
+from topicscope.language import Assignment, TopicFit, Topics, Vocabulary
 from topicscope.measure import Effect, Matched, Membership
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -41,6 +41,19 @@ def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
         topics_per_word="many" if several else "one",
         names=names,
     )
+
+
+def given_topics(probability: Any, mixtures: Any, **parts: Any) -> Topics:
+    """Topics with these words in each topic and these topics in each document; `parts`: what else matters."""
+    table, documents = np.array(probability), np.array(mixtures, dtype=np.float32)
+    count, words = table.shape
+    fit = {"backend": "tomotopy", "topics": count, "iterations": 1, "seed": 0, "min_documents": 1}
+    fit |= {"documents": len(documents), "tokens": 100, "log_likelihood": [-1.0], "coherence": [0.5] * count}
+    plain: dict[str, Any] = {"words": tuple(f"word{w}" for w in range(words)), "token": np.arange(words)}
+    plain |= {"document_lengths": np.ones(len(documents), dtype=int), "cooccurring": np.array([[0, 1]])}
+    plain |= {"frequency": np.ones(words), "vocabulary_size": words, "fingerprint": "f"}
+    plain |= {"fit": TopicFit(**fit | parts.pop("fit", {}))}
+    return Topics(probability=table, document_topics=documents, **plain | parts)
 
 
 def model_folder(home: Path, kind: str = "encoder", tokens: str = "wordpiece") -> Path:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import transformers
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from tests.language import tiny
 from tests.language.samples import SHARED, model_folder, needs_shared
@@ -28,51 +28,50 @@ def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return model_folder(tmp_path_factory.mktemp("intact"))
 
 
-def changed(name: str = "config.json", **settings: Any) -> Breakage:
-    """Some keys of a JSON file changed."""
-
-    def change(folder: Path) -> None:
-        path = folder / name
-        content = json.loads(path.read_text()) if path.exists() else {}
-        path.write_text(json.dumps(content | settings))
-
-    return change
-
-
-def written(name: str, content: str | bytes) -> Breakage:
-    return lambda folder: (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-
-
-def cut(name: str, share: float = 0.5) -> Breakage:
-    def change(folder: Path) -> None:
-        whole = (folder / name).read_bytes()
-        (folder / name).write_bytes(whole[: int(len(whole) * share)])
-
-    return change
-
-
-def tensors(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Breakage:
+def rewritten(name: str, change: Callable[[bytes], bytes]) -> Breakage:
     def rewrite(folder: Path) -> None:
-        path = folder / "model.safetensors"
-        save_file(change(load_file(path)), path, metadata={"format": "pt"})
+        path = folder / name
+        path.write_bytes(change(path.read_bytes() if path.exists() else b""))
 
     return rewrite
 
 
-def linked(name: str, target: str) -> Breakage:
-    def change(folder: Path) -> None:
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(target)
+def changed(name: str = "config.json", **settings: Any) -> Breakage:
+    return rewritten(name, lambda old: json.dumps(json.loads(old or b"{}") | settings).encode())
 
-    return change
+
+def written(name: str, content: str | bytes) -> Breakage:
+    return rewritten(name, lambda _: content.encode() if isinstance(content, str) else content)
+
+
+def cut(name: str, share: float = 0.5) -> Breakage:
+    return rewritten(name, lambda whole: whole[: int(len(whole) * share)])
+
+
+def tensors(change: Callable[[dict[str, np.ndarray]], dict[str, np.ndarray]]) -> Breakage:
+    return rewritten("model.safetensors", lambda old: save(change(load(old)), metadata={"format": "pt"}))
+
+
+def replaced(name: str, make: Callable[[Path], Any]) -> Breakage:
+    def replace(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        make(folder / name)
+
+    return replace
+
+
+def linked(name: str, target: str) -> Breakage:
+    return replaced(name, lambda path: path.symlink_to(target))
 
 
 def fifo(name: str) -> Breakage:
-    def change(folder: Path) -> None:
-        (folder / name).unlink(missing_ok=True)
-        os.mkfifo(folder / name)
+    return replaced(name, os.mkfifo)
 
-    return change
+
+def no_token_at_the_end(content: bytes) -> bytes:
+    settings = json.loads(content)
+    settings["post_processor"]["single"][2]["SpecialToken"]["id"] = "no such token"
+    return json.dumps(settings).encode()
 
 
 def sharded(part: str) -> Breakage:
@@ -90,12 +89,6 @@ def other_tokenizer(folder: Path) -> None:
     tiny.tokenizer("bpe").save_pretrained(folder)
 
 
-def ends_with_no_token(folder: Path) -> None:
-    content = json.loads((folder / "tokenizer.json").read_text())
-    content["post_processor"]["single"][2]["SpecialToken"]["id"] = "no such token"
-    (folder / "tokenizer.json").write_text(json.dumps(content))
-
-
 def with_nan(stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     stored["encoder.layer.1.output.dense.weight"].ravel()[3] = np.nan
     return stored
@@ -107,13 +100,9 @@ def as_folder(folder: Path) -> None:
 
 
 def vision(folder: Path) -> None:
-    settings: dict[str, Any] = {
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 1,
-        "intermediate_size": 8,
-    }
-    transformers.ViTModel(transformers.ViTConfig(**settings, image_size=8, patch_size=4)).save_pretrained(folder)
+    settings: Any = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "intermediate_size": 8}
+    config = transformers.ViTConfig(**settings, image_size=8, patch_size=4)
+    transformers.ViTModel(config).save_pretrained(folder)
 
 
 BROKEN: dict[str, tuple[Breakage, str]] = {
@@ -164,7 +153,10 @@ BROKEN: dict[str, tuple[Breakage, str]] = {
     "tokenizer: cut off": (cut("tokenizer.json"), "its tokenizer cannot be loaded"),
     "tokenizer: nested": (written("tokenizer.json", "[" * 3000 + "]" * 3000), "its tokenizer cannot be loaded"),
     "tokenizer: of another model": (other_tokenizer, r"its tokenizer has \d+ tokens, but the model has embeddings of"),
-    "tokenizer: what makes it panic": (ends_with_no_token, r"its tokenizer cannot be loaded \(no entry found for key"),
+    "tokenizer: what makes it panic": (
+        rewritten("tokenizer.json", no_token_at_the_end),
+        r"its tokenizer cannot be loaded \(no entry found for key",
+    ),
     "tokenizer config: garbage": (written("tokenizer_config.json", "{garbage"), "tokenizer_config.json is not JSON"),
     "tokenizer config: no such class": (changed("tokenizer_config.json", tokenizer_class="NoSuchClass"), ""),
     "tokenizer config: code of its own": (

@@ -26,25 +26,14 @@ from topicscope.language import (
 from topicscope.language.configs import topics_config
 
 TEXT: dict[str, Any] = {
-    "text_field": "text",
-    "split_text": "auto",
-    "stop_words": "english",
-    "topics": 100,
-    "iterations": 120,
-    "max_documents": 2500,
-    "seed": 0,
-}
+    "text_field": "text", "split_text": "auto", "stop_words": "english", "topics": 100, "iterations": 120,
+    "max_documents": 2500, "seed": 0,
+}  # fmt: skip
 PASS: dict[str, Any] = {"windows": 2, "embedding": "matrix", "bootstrap": 1000, "matched": True, "seed": 0}
 MEASURED = PASS | {
-    "thresholds": [0.0005, 0.001, 0.002],
-    "topics_per_word": ["one"],
-    "shuffles": 1000,
-    "random": True,
-    "cooccurrence": True,
-    "states": True,
-    "ablation": True,
-    "show_documents": 5,
-}
+    "thresholds": [0.0005, 0.001, 0.002], "topics_per_word": ["one"], "shuffles": 1000, "random": True,
+    "cooccurrence": True, "states": True, "ablation": True, "show_documents": 5,
+}  # fmt: skip
 COMMON: dict[str, Any] = {"topics_from": None, "label_field": None, "documents": 250, "device": "auto"}
 
 

@@ -13,14 +13,13 @@ from topicscope.language import (
     ProbeConfig,
     TopicsConfig,
     attention,
-    cost,
     cost_of,
     fit_corpus,
+    inputs,
     losses,
     probe,
-    vocabulary,
 )
-from topicscope.language.cost import ModelSize, size_of
+from topicscope.language.inputs import ModelSize, size_of
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_topics_that_do_not_fit_are_refused(model: Path, text: Path, monkeypatch
 def test_more_text_and_more_sweeps_cost_more(model: Path, text: Path, tmp_path: Path) -> None:
     config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model))
     base = cost_of(config)
-    read = cost.READ * text.stat().st_size
+    read = inputs.COUNTING * text.stat().st_size
     assert cost_of(config.changed({"iterations": 1200})).seconds == pytest.approx(read + 10 * (base.seconds - read))
     once = cost_of(config.changed({"stability": False})).seconds
     assert base.seconds == pytest.approx(read + 2 * (once - read)), "the second fit is counted"
@@ -103,7 +102,7 @@ def test_probed_text_is_held_without_its_windows(model: Path, tmp_path: Path) ->
 
 
 def test_the_sizes_of_an_estimate_are_those_of_the_work() -> None:
-    assert (attention.CHUNK, vocabulary.TOKENS, losses.LOGITS) == (cost.CHUNK, cost.TOKENS, cost.LOGITS)
+    assert (attention.CHUNK, losses.LOGITS) == (inputs.CHUNK, inputs.LOGITS)
 
 
 def test_what_is_not_measured_costs_nothing(model: Path, text: Path) -> None:
@@ -112,7 +111,7 @@ def test_what_is_not_measured_costs_nothing(model: Path, text: Path) -> None:
     for off in ("states", "ablation", "random"):
         assert cost_of(config.changed({off: False})).seconds < whole.seconds, off
     assert cost_of(config.changed({"states": False, "random": False})).memory < whole.memory
-    assert cost_of(config.changed({"show_documents": 0})).disk == whole.disk - cost.SHOWN
+    assert cost_of(config.changed({"show_documents": 0})).disk == whole.disk - 8e6
     none = config.changed({"shuffles": 0})
     assert cost_of(none) == cost_of(none.changed({"ablation": False})), "without shuffles no head is topical"
 

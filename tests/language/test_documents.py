@@ -51,6 +51,7 @@ from topicscope.language import (
     word_map,
 )
 from topicscope.language.attention import DocumentSums, TopicRelation
+from topicscope.language.commands import WORDS
 from topicscope.language.documents import Pieces, chosen_documents, document_losses, pooled, ranked_heads, visible
 from topicscope.language.losses import position_losses
 from topicscope.language.models import load_weights
@@ -64,7 +65,6 @@ from topicscope.language.probe_rows import (
     encoded_links,
 )
 from topicscope.language.vocabulary import windows
-from topicscope.language.word_maps import WORDS
 from topicscope.measure import Effect, Timeline
 from topicscope.pages.topics import marked_text, measured_at
 

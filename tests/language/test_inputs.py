@@ -35,16 +35,11 @@ def model_at(folder: Path, *names: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("bert-base-uncased", Place("bert-base-uncased", local=False)),
-        ("owner/name", Place("owner/name", local=False, revision="main")),
-        ("owner/name@step1000", Place("owner/name", local=False, revision="step1000")),
-        ("name@v1.0", Place("name", local=False, revision="v1.0")),
-    ],
+    ("name", "revision"), [("bert-base-uncased", ""), ("owner/name", ""), ("owner/name", "step1000"), ("name", "v1.0")]
 )
-def test_names_of_the_hub(name: str, place: Place) -> None:
-    assert model_place(name) == place == check_model(name)
+def test_names_of_the_hub(name: str, revision: str) -> None:
+    given, place = f"{name}@{revision}" if revision else name, Place(name, local=False, revision=revision or "main")
+    assert model_place(given) == place == check_model(given)
 
 
 @pytest.mark.parametrize("name", ["a/b/c", "no model", "@step1", "/nowhere", "owner/name@"])
@@ -64,6 +59,8 @@ def test_names_that_are_too_long_are_one_line() -> None:
         assert "\n" not in str(caught.value)
     with pytest.raises(InputError, match="cannot be read: File name too long"):
         model_place("m" * 5000)
+    with pytest.raises(InputError, match="is a file"):
+        model_place(__file__)
 
 
 def test_a_run_of_pretraining_holds_its_model(tmp_path: Path) -> None:

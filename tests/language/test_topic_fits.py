@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.language import tiny
-from tests.language.samples import texts
+from tests.language.samples import given_topics, texts
 from topicscope import InputError, RunConfig, Topics, topic_world, train
-from topicscope.language import TopicFit, fit_topics, topic_fits, whole_words
-from topicscope.language.topic_fits import shared_words
+from topicscope.language import assignment, fit_topics, topics, whole_words
+from topicscope.language.assignment import shared_words
 from topicscope.theory import optimum
 
 FEW = [" ".join(text.split()[:8]) for text in texts(12)]
@@ -51,7 +51,9 @@ def test_as_many_documents_and_words_as_topics_are_enough() -> None:
     assert sorted(found.words) == ["boat", "bread"]
     assert len(found) == 2
     with pytest.raises(InputError, match=r"2 documents .* 3 topics need as many such documents"):
-        fit_topics(two, vocabulary, 3, min_documents=1)
+        fit_topics([*two, "", "!!!"], vocabulary, 3, min_documents=1)
+    with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
+        fit_topics(two, vocabulary, 2, backend="lda2vec")
     with pytest.raises(InputError, match="2 words that occur in at least 2 documents are fewer than 3 topics"):
         fit_topics([*two, "boat bread honey"], vocabulary, 3, min_documents=2)
 
@@ -80,8 +82,8 @@ def test_the_sampler_runs_as_many_sweeps_as_asked(monkeypatch: pytest.MonkeyPatc
     def watch(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
         shown.append((done, total))
 
-    monkeypatch.setattr(topic_fits, "needed", lambda *_: SimpleNamespace(LDAModel=Sampler))
-    probability, mixture, trace = topic_fits.fit_tomotopy([np.array([2, 0, 2])], 3, 2, 25, 5, watch)
+    monkeypatch.setattr(assignment, "needed", lambda *_: SimpleNamespace(LDAModel=Sampler))
+    probability, mixture, trace = assignment.fit_tomotopy([np.array([2, 0, 2])], 3, 2, 25, 5, watch)
     assert trained == [(10, 1), (10, 1), (5, 1)]
     assert shown == [(0, 25), (10, 25), (20, 25), (25, 25)]
     np.testing.assert_allclose(probability, [[0.4, 0, 0.6], [0.3, 0, 0.7]])
@@ -98,8 +100,8 @@ def test_other_backends_make_fewer_passes(monkeypatch: pytest.MonkeyPatch, itera
         raise StopIteration
 
     fake = SimpleNamespace(LatentDirichletAllocation=other, LdaModel=other)
-    monkeypatch.setattr(topic_fits, "needed", lambda *_: fake)
-    for fit in (topic_fits.fit_sklearn, topic_fits.fit_gensim):
+    monkeypatch.setattr(assignment, "needed", lambda *_: fake)
+    for fit in (assignment.fit_sklearn, assignment.fit_gensim):
         with pytest.raises(StopIteration):
             fit([np.array([0, 1, 1])], 2, 2, iterations, 0, lambda *_, **__: None)
     assert tuple(asked) == passes
@@ -114,7 +116,7 @@ def test_every_restart_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         probability[:, 0] += len(seeds)
         return probability, np.tile([0.25, 0.75], (len(documents), 1)), [9.0, -abs(seed - 1003.0)]
 
-    monkeypatch.setitem(topic_fits.BACKENDS, "tomotopy", fit)
+    monkeypatch.setitem(assignment.BACKENDS, "tomotopy", fit)
     two, vocabulary = ["bread boat", "boat bread"], whole_words(tiny.tokenizer("wordpiece"))
     found = fit_topics(two, vocabulary, 2, restarts=3, seed=3, min_documents=1)
     assert seeds == [3, 1003, 2003, 4, 1004, 2004]  # the second fit has the next seed
@@ -125,29 +127,9 @@ def test_every_restart_has_a_seed_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
 def fitted(topics: int = 3, words: int = 12, documents: int = 40, seed: int = 0) -> Topics:
     """Topics with random probabilities, without a corpus."""
     rng = np.random.default_rng(seed)
-    fit = TopicFit(
-        backend="tomotopy",
-        topics=topics,
-        iterations=1,
-        seed=0,
-        min_documents=1,
-        documents=documents,
-        tokens=100,
-        log_likelihood=[-1.0],
-        coherence=[0.5] * topics,
-    )
-    return Topics(
-        words=tuple(f"word{w}" for w in range(words)),
-        token=np.arange(words),
-        probability=rng.dirichlet(np.full(words, 0.3), size=topics),
-        frequency=np.ones(words),
-        document_topics=rng.dirichlet(np.full(topics, 0.5), size=documents).astype(np.float32),
-        document_lengths=rng.integers(5, 50, size=documents),
-        cooccurring=np.array([[0, 1]]),
-        vocabulary_size=words,
-        fingerprint="f",
-        fit=fit,
-    )
+    probability = rng.dirichlet(np.full(words, 0.3), size=topics)
+    mixtures = rng.dirichlet(np.full(topics, 0.5), size=documents)
+    return given_topics(probability, mixtures, document_lengths=rng.integers(5, 50, size=documents))
 
 
 def test_the_world_is_the_law_of_the_kept_words_of_each_document() -> None:
@@ -202,7 +184,7 @@ def test_topics_without_kept_words_are_left_out_and_said() -> None:
 
 
 def test_documents_are_spread_over_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_fits, "MOST_MIXTURES", 4)
+    monkeypatch.setattr(topics, "MOST_MIXTURES", 4)
     whole = topic_world(fitted(), 99).settings["documents"]["proportions"]
     np.testing.assert_allclose(whole, fitted().document_topics[[0, 13, 26, 39]], atol=1e-6)
 
@@ -213,7 +195,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         topic_world(empty)
     with pytest.raises(InputError, match="words = 0"):
         topic_world(fitted(), 0)
-    monkeypatch.setattr(topic_fits, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(topics, "MOST_NUMBERS", 100)
     with pytest.raises(InputError, match="keep fewer words"):
         topic_world(fitted())
 

@@ -15,13 +15,12 @@ from hypothesis import given, strategies as st
 
 from tests.command import topicscope
 from tests.language import tiny
-from tests.language.samples import THETA, assert_same, corpus_file, model_folder, texts
+from tests.language.samples import THETA, assert_same, corpus_file, given_topics, model_folder, texts
 from topicscope import InputError, read
 from topicscope.ground import file_digest, load_settings, silent, write_tensors
 from topicscope.language import (
     BACKENDS,
     ProbeConfig,
-    TopicFit,
     TopicQuality,
     Topics,
     TopicsConfig,
@@ -29,15 +28,13 @@ from topicscope.language import (
     best,
     best_of,
     choice,
-    cost,
     fit_corpus,
     fit_topics,
-    given_topics,
+    inputs,
     probe,
     whole_words,
 )
-from topicscope.language.assignment import assignments_of
-from topicscope.language.topic_fits import Sampler, judged
+from topicscope.language.assignment import Sampler, assignments_of, judged
 from topicscope.language.topics import ARRAYS, quality_of
 from topicscope.language.vocabulary import STRETCH, top_pairs
 from topicscope.measure import coherence, diversity
@@ -66,27 +63,27 @@ def test_the_same_seed_gives_the_same_bytes_and_the_folder_gives_them_back(fitte
     assert_same(Topics.load(tmp_path / "a"), fitted)
 
 
-@pytest.mark.parametrize(
-    "damage", ["no folder", "not finished", "no head", "cut json", "cut arrays", "other arrays", "other format"]
-)
+def edited(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "no folder": shutil.rmtree,
+    "not finished": edited("about.json", lambda about: about.replace(b'"done"', b'"running"')),
+    "no head": lambda folder: (folder / "topics.json").unlink(),
+    "cut json": edited("topics.json", lambda head: head[:100]),
+    "cut arrays": edited("topics.safetensors", lambda arrays: arrays[:-50]),
+    # of the same form: only the digest tells
+    "other arrays": lambda at: shutil.copy(at.parent / "other" / "topics.safetensors", at / "topics.safetensors"),
+    "other format": edited("about.json", lambda about: json.dumps(json.loads(about) | {"format": 99}).encode()),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_folders_are_refused(fitted: Topics, tmp_path: Path, damage: str) -> None:
     folder = fitted.save(tmp_path / "topics")
-    head, arrays, about = folder / "topics.json", folder / "topics.safetensors", folder / "about.json"
-    if damage == "no folder":
-        shutil.rmtree(folder)
-    elif damage == "not finished":
-        about.write_text(about.read_text().replace('"done"', '"running"'))
-    elif damage == "no head":
-        head.unlink()
-    elif damage == "cut json":
-        head.write_text(head.read_text()[:100])
-    elif damage == "cut arrays":
-        arrays.write_bytes(arrays.read_bytes()[:-50])
-    elif damage == "other arrays":  # of the same form: only the digest tells
-        replace(fitted, probability=fitted.probability[::-1].copy()).save(tmp_path / "other")
-        shutil.copy(tmp_path / "other" / "topics.safetensors", arrays)
-    else:
-        about.write_text(json.dumps(json.loads(about.read_text()) | {"format": 99}))
+    replace(fitted, probability=fitted.probability[::-1].copy()).save(tmp_path / "other")
+    DAMAGES[damage](folder)
     with pytest.raises(InputError, match="topicscope topics"):
         Topics.load(folder)
 
@@ -108,16 +105,6 @@ def test_other_backends_give_the_same_kind_of_result(backend: str) -> None:
     assert one.quality.perplexity < 0.6 * one.quality.unigram_perplexity
     pure = [max(len(set(one.top_words(k, 6)) & set(tiny.WORDS[6 * j : 6 * j + 6])) for j in range(4)) for k in range(4)]
     assert sum(pure) >= 18
-
-
-def test_complaints() -> None:
-    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    with pytest.raises(
-        InputError, match="3 documents have words that occur in at least 1 documents; 4 topics need as many"
-    ):
-        fit_topics([*texts(3), "", "!!!"], vocabulary, 4, min_documents=1)
-    with pytest.raises(InputError, match="no topic backend 'lda2vec'"):
-        fit_topics(texts(), vocabulary, 4, backend="lda2vec")
 
 
 def test_topics_of_another_tokenizer_are_refused(fitted: Topics) -> None:
@@ -147,34 +134,6 @@ def test_assignment_takes_the_likeliest_words(fitted: Topics) -> None:
         number = fitted.words.index(single.words[w])
         listed = [j for j in range(4) if number in np.argsort(-fitted.probability[j], kind="stable")[:10]]
         assert k == max(listed, key=lambda j: fitted.probability[j, number])
-    with pytest.raises(InputError, match="keeps no word"):
-        assign(fitted, 0.5 / size)
-    with pytest.raises(InputError, match="keeps all 24 words"):
-        assign(fitted, 0.9)
-
-
-def test_topics_given_in_a_file(tmp_path: Path) -> None:
-    vocabulary = whole_words(tiny.tokenizer("wordpiece"))
-    rows = [("bread", "food"), ("butter", "food"), ("boat", "sea"), ("bread", "sea"), ("zzz", "food")]
-    (tmp_path / "a.csv").write_text("word,topic\n" + "".join(f"{w},{t}\n" for w, t in rows))
-    (tmp_path / "a.json").write_text(json.dumps({"food": ["bread", "butter", "zzz"], "sea": ["boat", "bread"]}))
-    for name in ("a.csv", "a.json"):
-        found = given_topics(tmp_path / name, vocabulary)
-        assert found.topics_per_word == "many"
-        assert {
-            (found.words[w], found.names[k]) for w, k in zip(found.membership.word, found.membership.topic, strict=True)
-        } == set(rows[:4])
-    (tmp_path / "b.json").write_text(json.dumps({"bread": "food", "butter": "food", "boat": "sea"}))
-    assert given_topics(tmp_path / "b.json", vocabulary).topics_per_word == "one"
-    for name, content, complaint in [
-        ("c.csv", "a,b\nx,y\n", "columns word and topic; it has 'a', 'b'$"),
-        ("c.csv", "word;topic\nx;y\n", "it has 'word;topic' .its columns seem to be separated by semicolons; expected"),
-        ("d.csv", "word,topic\nbread,x\n", "at least two topics"),
-        ("e.json", "[", "not JSON"),
-    ]:
-        (tmp_path / name).write_text(content)
-        with pytest.raises(InputError, match=complaint):
-            given_topics(tmp_path / name, vocabulary)
 
 
 @given(seed=st.integers(0, 10**6), count=st.integers(1, 12))
@@ -195,29 +154,16 @@ def test_top_pairs_are_those_of_a_count_by_hand(seed: int, count: int) -> None:
 
 
 def by_hand(corpus: str = "") -> Topics:
-    fit = TopicFit(
-        backend="tomotopy",
-        topics=2,
-        iterations=20,
-        seed=3,
-        min_documents=1,
-        documents=2,
-        tokens=12345,
-        log_likelihood=[-2.0, -1.0],
-        coherence=[0.5, 0.25],
-        corpus=corpus,
-    )
-    return Topics(
+    fit = {"iterations": 20, "seed": 3, "tokens": 12345, "log_likelihood": [-2.0, -1.0], "coherence": [0.5, 0.25]}
+    return given_topics(
+        [[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]],
+        [[0.75, 0.25], [0.5, 0.5]],
         words=("caf\u00e9", "boat", "sea"),
         token=np.array([5, 6, 7]),
-        probability=np.array([[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]),
         frequency=np.array([3.0, 2.0, 1.0]),
-        document_topics=np.array([[0.75, 0.25], [0.5, 0.5]], dtype=np.float32),
         document_lengths=np.array([4, 2]),
-        cooccurring=np.array([[0, 1]]),
         vocabulary_size=9,
-        fingerprint="f",
-        fit=fit,
+        fit=fit | {"corpus": corpus},
     )
 
 
@@ -231,6 +177,8 @@ def test_topics_in_words_and_numbers(tmp_path: Path) -> None:
         "stability and held-out perplexity",
     ]
     assert by_hand("2 documents").summary() == [*said, "corpus: 2 documents"]
+    broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
+    assert by_hand(broken).summary() == [*said, f"Not all of the text could be read: {broken}"]
     assert topics.top_words(0) == ["caf\u00e9", "boat", "sea"]  # ties by place
     assert topics.top_words(1, 2) == ["sea", "boat"]
     apart = {"stability": None, "distance": round((1 - 0.25 - 0.1875**0.5) ** 0.5, 6)}
@@ -254,6 +202,8 @@ def test_a_folder_of_topics_is_replaced_and_can_be_read_by_people(tmp_path: Path
     by_hand().save(tmp_path / "a")
     assert by_hand("other").save(tmp_path / "a") == tmp_path / "a"
     assert_same(Topics.load(tmp_path / "a"), by_hand("other"))
+    wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
+    assert_same(Topics.load(wide.save(tmp_path / "c")), by_hand())  # other types are stored as they are read
     text = (tmp_path / "a" / "topics.json").read_text(encoding="utf-8")
     assert '\n  "caf\u00e9"' in text
     assert json.loads((tmp_path / "a" / "about.json").read_text())["format"] == 4
@@ -318,28 +268,10 @@ def test_topics_that_cannot_be_are_refused(tmp_path: Path, damage: Any, said: st
     assert "\n" not in str(caught.value)
 
 
-def test_arrays_of_other_types_are_stored_as_they_are_read(tmp_path: Path) -> None:
-    wide = replace(by_hand(), document_topics=by_hand().document_topics.astype(float), token=np.array([5, 6, 7], "i2"))
-    assert_same(Topics.load(wide.save(tmp_path / "a")), by_hand())
-
-
-def test_broken_text_is_a_sentence_of_the_summary() -> None:
-    assert by_hand("3 documents").summary()[4:] == ["corpus: 3 documents"]
-    broken = "3 documents, 2 broken lines (a.jsonl, line 1; a.jsonl, line 5)"
-    assert by_hand(broken).summary()[4:] == [f"Not all of the text could be read: {broken}"]
-
-
 GOOD = TopicQuality(
-    topics=20,
-    coherence=0.1,
-    coherence_error=0.01,
-    incoherent=5,
-    diversity=0.5,
-    stability=0.3,
-    perplexity=900.0,
-    unigram_perplexity=1000.0,
-    held_out=9,
-)
+    topics=20, coherence=0.1, coherence_error=0.01, incoherent=5, diversity=0.5, stability=0.3, perplexity=900.0,
+    unigram_perplexity=1000.0, held_out=9,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -429,19 +361,8 @@ def test_the_planted_number_of_topics_is_the_best(seed: int) -> None:
     ]
     how, qualities = Sampler("tomotopy", 60, 2, seed), []
     for topics in (2, 5, 12):
-        probability, _, trace = how.fit(documents, 100, topics, seed, silent)
-        fit = TopicFit(
-            backend="tomotopy",
-            topics=topics,
-            iterations=60,
-            seed=seed,
-            min_documents=1,
-            documents=200,
-            tokens=12_000,
-            log_likelihood=trace,
-            coherence=[],
-        )
-        fit = judged(fit, probability, documents, how, silent)
+        probability, _, _ = how.fit(documents, 100, topics, seed, silent)
+        fit = judged(replace(by_hand().fit, topics=topics), probability, documents, how, silent)
         tops = [best(row, 10) for row in probability]
         qualities.append(
             quality_of(fit.coherence, diversity(tops), fit.stability, fit.perplexity, fit.unigram_perplexity)
@@ -490,27 +411,19 @@ def test_several_numbers_of_topics_are_fitted_compared_and_kept(tmp_path: Path) 
     assert len((tmp_path / "topics" / "topics.csv").read_text().splitlines()) == 3
     data = found.as_dict()
     assert (data["best"], len(data["compared"]), data["choice"]) == (2, 3, choice(found.compared))
-    small: dict[str, Any] = {"thresholds": THETA, "documents": 10, "bootstrap": 5, "shuffles": 5, "random": False}
-    probed = probe(ProbeConfig(model, corpus, topics_from=str(tmp_path / "topics" / "topics-6"), **small))
-    assert any(note.startswith("6 topics: mean coherence (c_npmi) ") for note in probed.notes)
     fit_corpus(config.changed({"topics": 4}), tmp_path / "topics")  # replaced, with what the comparison left
     assert not list((tmp_path / "topics").glob("topics-*"))
 
 
-def test_the_largest_number_is_checked_before_the_first_fit() -> None:
-    with pytest.raises(InputError, match=r"24 words .* are fewer than 30 topics"):
-        fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 30)
-
-
 @pytest.mark.parametrize(("quality", "poor"), [(0.5, False), (-0.5, True)])
-def test_a_probe_says_how_good_its_topics_are(tmp_path: Path, quality: float, poor: bool) -> None:
+def test_a_probe_says_how_good_its_topics_are(fitted: Topics, tmp_path: Path, quality: float, poor: bool) -> None:
     model, corpus = str(model_folder(tmp_path)), str(corpus_file(tmp_path))
-    topics = fit_topics(texts(), whole_words(tiny.tokenizer("wordpiece")), 4, iterations=20, stability=False)
-    replace(topics, fit=replace(topics.fit, coherence=[quality] * 4)).save(tmp_path / "topics")
+    fit = replace(fitted.fit, coherence=[quality] * 4, stability=None, perplexity=None, unigram_perplexity=None)
+    replace(fitted, fit=fit).save(tmp_path / "topics")
     small: dict[str, Any] = {"thresholds": THETA, "documents": 10, "bootstrap": 5, "shuffles": 5, "random": False}
     notes = probe(ProbeConfig(model, corpus, topics_from=str(tmp_path / "topics"), **small)).notes
     (said,) = [note for note in notes if note.startswith("4 topics: ")]
-    assert said == f"4 topics: mean coherence (c_npmi) {quality:.3f}, diversity {diversity(topics.tops()):.2f}"
+    assert said == f"4 topics: mean coherence (c_npmi) {quality:.3f}, diversity {diversity(fitted.tops()):.2f}"
     assert any(note.startswith("Poor topics: ") for note in notes) is poor
 
 
@@ -532,6 +445,6 @@ def test_a_fit_of_more_than_ten_seconds_is_announced(
     config = TopicsConfig(str(corpus_file(tmp_path)), str(model_folder(tmp_path)), topics=[4], iterations=5)
     fit_corpus(config)
     assert "estimate" not in capsys.readouterr().err
-    monkeypatch.setattr(cost, "READ", 12 / cost.text_bytes(config, config.max_documents))
+    monkeypatch.setattr(inputs, "COUNTING", 12 / inputs.text_bytes(config, config.max_documents))
     fit_corpus(config)
     assert capsys.readouterr().err.splitlines()[0].startswith("topicscope: estimate: about 12 s, ")

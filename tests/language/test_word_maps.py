@@ -25,6 +25,9 @@ def test_means_are_over_pairs_inside_and_between_groups() -> None:
     assert MAP.labels == ["frog", "toad*", "mozart"]
     whole = dataclasses.replace(MAP, pieces=(1, 1, 1))
     assert whole.summary() == MAP.summary()[1:]
+    half = dataclasses.replace(MAP, pieces=(1, 2, 3))
+    assert "2 of 3 words are several tokens: toad (2), mozart (3); at least half of the map" in half.summary()[0]
+    assert half.as_dict()["several_tokens"] == ["toad", "mozart"]
 
 
 @pytest.mark.parametrize(
@@ -44,12 +47,14 @@ def test_a_mean_over_no_pairs_is_none(groups: Any, said: str, stored: tuple[floa
     assert np.array_equal(again.cosine, COSINE)
 
 
+GROUPS = np.repeat(range(3), 3)
+SAME = GROUPS[:, None] == GROUPS
+
+
 @pytest.mark.parametrize(("inside", "answer", "said"), [(0.4, "yes", "The groups separate"), (0.0, "no", "do not")])
 def test_a_map_says_whether_its_groups_separate(inside: float, answer: str, said: str) -> None:
-    groups = (0, 0, 0, 1, 1, 1, 2, 2, 2)
     noise = np.random.default_rng(1).normal(0, 0.05, (9, 9))
-    cosine = (noise + noise.T) / 2 + inside * (np.array(groups)[:, None] == groups)
-    found = WordMap("m", tuple("abcdefghi"), groups, (1,) * 9, cosine)
+    found = WordMap("m", tuple("abcdefghi"), tuple(GROUPS.tolist()), (1,) * 9, (noise + noise.T) / 2 + inside * SAME)
     (sentence,) = found.summary()
     assert said in sentence
     assert "p = " in sentence
@@ -57,18 +62,11 @@ def test_a_map_says_whether_its_groups_separate(inside: float, answer: str, said
 
 
 def test_a_map_names_the_groups_that_do_not_separate() -> None:
-    groups = (0, 0, 0, 1, 1, 1, 2, 2, 2)
-    cosine = np.where(np.array(groups)[:, None] == groups, np.array(groups)[:, None] / 2, 0.1)
-    found = WordMap("m", tuple("abcdefghi"), groups, (1,) * 9, cosine)
+    cosine = np.where(SAME, GROUPS[:, None] / 2, 0.1)
+    found = WordMap("m", tuple("abcdefghi"), tuple(GROUPS.tolist()), (1,) * 9, cosine)
     (sentence,) = found.summary()
     assert sentence.startswith("Some groups separate, others do not: the words of a/b/c are no more alike than")
     assert (found.as_dict()["separated"], found.as_dict()["groups_apart"]) == ("some", [False, True, True])
-
-
-def test_a_map_of_pieces_says_little() -> None:
-    half = dataclasses.replace(MAP, pieces=(1, 2, 3))
-    assert "2 of 3 words are several tokens: toad (2), mozart (3); at least half of the map" in half.summary()[0]
-    assert half.as_dict()["several_tokens"] == ["toad", "mozart"]
 
 
 def test_the_table_has_a_row_and_a_column_for_every_word() -> None:

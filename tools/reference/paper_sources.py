@@ -25,7 +25,7 @@ SOURCES: dict[str, Source] = {
         ("model/dense.py",),
     ),
     "figure2": Source("Section 5.2; eq 7 with the penalty of eq 2", THEOREM2, ("theory/theorem2.py",)),
-    "figure3": Source("Section 6.2", "cos(e_i, e_j) of two word embeddings", ("language/word_maps.py",)),
+    "figure3": Source("Section 6.2", "cos(e_i, e_j) of two word embeddings", ("language/commands.py",)),
     "figure4": Source(
         "Sections 5.1 and 8.1; eq 6, all matrices near zero at the start",
         "|W_K|, |W_Q|, |W_V| (Frobenius) at every step",
@@ -176,7 +176,7 @@ SOURCES: dict[str, Source] = {
     "pipeline": Source(
         "Section 6.2 on texts with known topics",
         "share of words in their true topic; contrasts of a trained and of a random model",
-        ("language/topic_fits.py", "language/probing.py"),
+        ("language/assignment.py", "language/probing.py"),
         "topics.md",
     ),
     "timeline": Source(

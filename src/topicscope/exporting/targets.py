@@ -139,12 +139,6 @@ def model_card(
     architecture = str(named[0]) if isinstance(named, list) and named else ""
     task = next((task for end, task in TASKS.items() if architecture.endswith(end)), "feature-extraction")
     loader = CLASSES.get(task, "AutoModel")
-    metadata = {
-        "library_name": "transformers",
-        "tags": ["topicscope", "topic-structure", "interpretability"],
-        **({"pipeline_tag": task} if config else {}),
-        **({"base_model": name} if on_hub else {}),
-    }
     use = [
         *("## Use", "", "```python", f"from transformers import {loader}, AutoTokenizer", ""),
         f'model = {loader}.from_pretrained("FOLDER")',
@@ -156,27 +150,43 @@ def model_card(
         *(() if probe is None else verdict_part(probe)),
         *(() if on_hub else use),
     ]
-    front = yaml.safe_dump(metadata, sort_keys=False, allow_unicode=True)
+    front = yaml.safe_dump(
+        {
+            "library_name": "transformers",
+            "tags": ["topicscope", "topic-structure", "interpretability"],
+            **({"pipeline_tag": task} if config else {}),
+            **({"base_model": name} if on_hub else {}),
+        },
+        sort_keys=False,
+        allow_unicode=True,
+    )
     return f"---\n{front}---\n\n" + "\n".join(lines).rstrip() + "\n"
 
 
 def training_part(run: PretrainRun) -> list[str]:
     config, results, shape = run.config, run.results, run.config.model
-    settings = {
-        "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, width {shape.dim}",
-        "parameters": f"{results.parameters:,}",
-        "vocabulary": f"{results.vocabulary:,} tokens",
-        "text": names(config.text.corpus),
-        "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
-        "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
-        "seed": str(results.seed),
-    }
-    facts = {name: f"{value:.5g}" if isinstance(value, float) else str(value) for name, value in run.facts().items()}
+    facts = [
+        (name, f"{value:.5g}" if isinstance(value, float) else str(value))
+        for name, value in run.facts().items()
+        if value is not None
+    ]
     return [
         *("## Training", "", "Masked language modelling with `topicscope pretrain`.", ""),
-        *table(["setting", "value"], settings.items()),
+        *table(
+            ["setting", "value"],
+            {
+                "architecture": f"{shape.architecture}, {shape.layers} layers of {shape.heads} heads, "
+                f"width {shape.dim}",
+                "parameters": f"{results.parameters:,}",
+                "vocabulary": f"{results.vocabulary:,} tokens",
+                "text": names(config.text.corpus),
+                "steps": f"{results.steps:,} of {config.batch_size} rows of {config.length} tokens",
+                "optimiser": f"{config.optimizer.name}, learning rate {config.optimizer.lr:g}",
+                "seed": str(results.seed),
+            }.items(),
+        ),
         *(plain(run.course.sentence), ""),
-        *table(["result", "value"], [(name, value) for name, value in facts.items() if value != "None"]),
+        *table(["result", "value"], facts),
     ]
 
 
@@ -184,14 +194,16 @@ def verdict_part(probe: Probe) -> list[str]:
     [verdict], config = probe.verdicts, probe.config
     assert isinstance(config, ProbeConfig)  # what a folder of a probe holds
     controls = list(verdict.embeddings.controls)
-    rows = [
-        (place, answer.answer, *(answer.controls.get(name, "-") for name in controls))
-        for place, answer in verdict.answers.items()
-    ]
     topics = "given topics" if config.topics_from or config.label_field else f"{config.topics} fitted topics"
     return [
         *("## Does the model encode topics?", ""),
-        *table(["where", "answer", *controls], rows),
+        *table(
+            ["where", "answer", *controls],
+            [
+                (place, answer.answer, *(answer.controls.get(name, "-") for name in controls))
+                for place, answer in verdict.answers.items()
+            ],
+        ),
         *(f"- {plain(answer.sentence)}" for answer in verdict.answers.values() if answer.checks),
         *("", READING, ""),
         f"Measured with `topicscope probe` on {plain(names(config.corpus))}: {topics}, {config.documents:,} documents, "
@@ -201,7 +213,6 @@ def verdict_part(probe: Probe) -> list[str]:
 
 
 def names(files: Sequence[str]) -> str:
-    """The names of files, without the folders they are in; a corpus of the hub has its whole name."""
     return ", ".join(shown(file if file.startswith("hf:") else PurePath(file).name) for file in files)
 
 
@@ -310,9 +321,11 @@ def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     other, inside = "choose another place (--out)", source.resolve() in (place.resolve(), *place.resolve().parents)
     refuse((inside, f"{shown(place)} is inside the folder that is exported; {other}"))
     if os.path.lexists(place) and (is_file or not (place.is_dir() and place.name and not any(place.iterdir()))):
-        is_own = is_own_file(place) if is_file else is_own_folder(place)
         refuse(
-            (not is_own, f"{shown(place)} exists and is not an export of topicscope; {other}"),
+            (
+                not (is_own_file if is_file else is_own_folder)(place),
+                f"{shown(place)} exists and is not an export of topicscope; {other}",
+            ),
             (not force, f"{shown(place)} already exists; replace it (--force), or {other}"),
         )
 
@@ -411,14 +424,16 @@ def chosen_model(result: Result, source: Path, model: str | None) -> tuple[Pretr
 
 def write_receipt(folder: Path, source: Path, result: Result, to: str) -> list[str]:
     names = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
-    about = {
-        "topicscope": folders.version_of("topicscope"),
-        "from": shown(source.resolve().name),
-        "kind": result.kind,
-        "to": to,
-        "files": names,
-    }
-    files.write_json(folder / RECEIPT, about)
+    files.write_json(
+        folder / RECEIPT,
+        {
+            "topicscope": folders.version_of("topicscope"),
+            "from": shown(source.resolve().name),
+            "kind": result.kind,
+            "to": to,
+            "files": names,
+        },
+    )
     return [*names, RECEIPT]
 
 

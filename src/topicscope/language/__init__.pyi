@@ -1,10 +1,11 @@
-from .ablation import (
-    ablate as ablate,
-)
 from .assignment import (
+    BACKENDS as BACKENDS,
+    PAIRS as PAIRS,
     Assignment as Assignment,
     LabelWords as LabelWords,
     assign as assign,
+    fit_tomotopy as fit_tomotopy,
+    fit_topics as fit_topics,
     given_topics as given_topics,
     label_words as label_words,
     load_topics as load_topics,
@@ -15,11 +16,14 @@ from .attention import (
     tally_attention as tally_attention,
 )
 from .commands import (
+    WordMap as WordMap,
     fit_corpus as fit_corpus,
     map_words as map_words,
     probe as probe,
     read_timeline as read_timeline,
+    read_words as read_words,
     timeline as timeline,
+    word_map as word_map,
 )
 from .configs import (
     THRESHOLDS as THRESHOLDS,
@@ -35,10 +39,6 @@ from .corpora import (
     Corpus as Corpus,
     unread as unread,
 )
-from .cost import (
-    cost_of as cost_of,
-    settings_that_cost as settings_that_cost,
-)
 from .forward import (
     attention_of as attention_of,
     padded as padded,
@@ -50,15 +50,18 @@ from .inputs import (
     check_inputs as check_inputs,
     check_libraries as check_libraries,
     check_model as check_model,
+    cost_of as cost_of,
     find_snapshots as find_snapshots,
     model_place as model_place,
     published_files as published_files,
     read_model_files as read_model_files,
+    settings_that_cost as settings_that_cost,
 )
 from .losses import (
     NoOutputHead as NoOutputHead,
     Predictor as Predictor,
     WindowLosses as WindowLosses,
+    ablate as ablate,
     position_losses as position_losses,
     predictor_of as predictor_of,
     with_output_head as with_output_head,
@@ -107,22 +110,16 @@ from .probing import (
 from .state_probing import (
     StateProbe as StateProbe,
 )
-from .topic_fits import (
-    BACKENDS as BACKENDS,
-    PAIRS as PAIRS,
-    TopicWorld as TopicWorld,
-    fit_tomotopy as fit_tomotopy,
-    fit_topics as fit_topics,
-    topic_world as topic_world,
-)
 from .topics import (
     TopicFit as TopicFit,
     TopicQuality as TopicQuality,
     Topics as Topics,
+    TopicWorld as TopicWorld,
     best as best,
     best_of as best_of,
     choice as choice,
     read_topics_folder as read_topics_folder,
+    topic_world as topic_world,
 )
 from .verdicts import (
     CONTROLS as CONTROLS,
@@ -145,9 +142,4 @@ from .vocabulary import (
     special_tokens as special_tokens,
     top_pairs as top_pairs,
     whole_words as whole_words,
-)
-from .word_maps import (
-    WordMap as WordMap,
-    read_words as read_words,
-    word_map as word_map,
 )

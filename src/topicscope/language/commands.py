@@ -7,12 +7,19 @@ result.moments, result.order, result.answer
 Input is checked before PyTorch and transformers are loaded: what needs them is taken from the room's lazy door.
 """
 
+from __future__ import annotations
+
+import functools
+import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from jaxtyping import Float
 
 from topicscope import language
 from topicscope.ground import (
@@ -21,27 +28,191 @@ from topicscope.ground import (
     InputError,
     Kind,
     Progress,
+    Result,
     afford,
+    arrow_table,
     one_thread,
     open_folder,
     read_about,
+    read_finished,
+    refuse,
     serial,
     usable_device,
     watched,
     write_csv,
+    write_json,
 )
-from topicscope.language.assignment import Assignment, LabelWords, assignments_of, label_words, load_topics
+from topicscope.language.assignment import (
+    Assignment,
+    LabelWords,
+    Sampler,
+    assignments_of,
+    fit_each,
+    label_words,
+    load_topics,
+)
 from topicscope.language.configs import ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig, topics_config
 from topicscope.language.corpora import Corpus
-from topicscope.language.cost import cost_of, settings_that_cost
-from topicscope.language.inputs import check_inputs, corpus_of, find_snapshots
+from topicscope.language.inputs import check_inputs, corpus_of, cost_of, find_snapshots, settings_that_cost
 from topicscope.language.probe_rows import short
 from topicscope.language.probes import PROBE, Probe
-from topicscope.language.topic_fits import Sampler, fit_each
 from topicscope.language.topics import TOPICS, Topics, best_of
-from topicscope.language.vocabulary import Vocabulary, read_stop_words, whole_words
-from topicscope.language.word_maps import WORDS, WordMap, word_map
-from topicscope.measure import TIMELINE, Timeline, read_timeline as read_timeline
+from topicscope.language.vocabulary import BEFORE, Vocabulary, read_stop_words, whole_words
+from topicscope.measure import TIMELINE, Answer, Separation, Timeline, read_timeline as read_timeline, separation
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from topicscope.language.models import LoadedModel
+
+WORDS = Kind("words", 2, ("words.json", "figure3*"), ("words.json",))
+
+MEANING: dict[Answer, str] = {
+    "yes": "The groups separate: words of one group are more alike than words of different groups",
+    "some": "Some groups separate, others do not",
+    "no": "The groups do not separate: words of one group are no more alike than words put into groups at random",
+    "undecided": "Whether the groups separate cannot be decided with so few words; give more words per group",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class WordMap(Result):
+    kind: ClassVar[str] = WORDS.name
+    model: str
+    words: tuple[str, ...]
+    groups: tuple[int, ...]
+    pieces: tuple[int, ...]
+    cosine: Float[np.ndarray, "n n"]
+
+    @property
+    def labels(self) -> list[str]:
+        """Words that are not one token, and so a mean of pieces, have a star."""
+        return [word if count == 1 else f"{word}*" for word, count in zip(self.words, self.pieces, strict=True)]
+
+    @functools.cached_property
+    def separation(self) -> Separation:
+        return separation(self.cosine, np.array(self.groups))
+
+    def means(self) -> tuple[float, float]:
+        inside, between = self.separation.inside, self.separation.between
+        return (math.nan if inside is None else inside, math.nan if between is None else between)
+
+    def summary(self) -> list[str]:
+        found, meaning = self.separation, MEANING[self.separation.answer]
+        inside, between = ("-" if mean is None else f"{mean:.3f}" for mean in (found.inside, found.between))
+        means = f"mean cosine inside groups {inside}, between groups {between}"
+        if found.p_value is not None and found.answer != "undecided":
+            means += f"; p = {found.p_value:.2g} over all ways to put the words into groups of these sizes"
+        if found.answer == "some":
+            mixed = [
+                "/".join(word for word, of in zip(self.words, self.groups, strict=True) if of == group)
+                for group, apart in found.apart.items()
+                if not apart
+            ]
+            meaning += f": the words of {', '.join(mixed)} are no more alike than they are to words of other groups"
+        return [*self.split_words(), f"{meaning} ({means})"]
+
+    def split_words(self) -> list[str]:
+        split = [f"{word} ({count})" for word, count in zip(self.words, self.pieces, strict=True) if count > 1]
+        worth = (
+            "at least half of the map is made of pieces, and says little about words"
+            if 2 * len(split) >= len(self.words)
+            else "the mean of its pieces stands for each"
+        )
+        sentence = f"* {len(split)} of {len(self.words)} words are several tokens: {', '.join(split)}; {worth}"
+        return [sentence] if split else []
+
+    def table(self) -> pyarrow.Table:
+        return arrow_table(
+            [
+                {"word": word, "group": group} | dict(zip(self.words, row.tolist(), strict=True))
+                for word, group, row in zip(self.words, self.groups, self.cosine, strict=True)
+            ]
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        return {
+            "model": self.model,
+            "words": list(self.words),
+            "groups": list(self.groups),
+            "pieces": list(self.pieces),
+            "cosine": self.cosine.tolist(),
+            "same_group": self.separation.inside,
+            "different_group": self.separation.between,
+            "separated": self.separation.answer,
+            "p_value": self.separation.p_value,
+            "smallest_p_value": self.separation.smallest,
+            "groups_apart": [self.separation.apart.get(group) for group in dict.fromkeys(self.groups)],
+            "several_tokens": [word for word, count in zip(self.words, self.pieces, strict=True) if count > 1],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        words, groups, pieces = (tuple(data[name]) for name in ("words", "groups", "pieces"))
+        return cls(data["model"], words, groups, pieces, np.array(data["cosine"]))
+
+    def write(self, folder: Folder) -> None:
+        write_json(folder.file("words.json"), self.as_dict())
+        folder.finish(self.as_dict())
+
+    def _about(self) -> str:
+        return f"{self.model}, {len(self.words)} words"
+
+
+def read_words(path: str | os.PathLike[str]) -> WordMap:
+    return read_finished(path, WORDS, WordMap.from_dict)
+
+
+def word_map(loaded: LoadedModel, groups: Sequence[Sequence[str]], *, layer: bool = False) -> WordMap:
+    """Cosines of the embeddings of words, groups side by side (Figure 3).
+
+    Args:
+        loaded: The model.
+        groups: Groups of words.
+        layer: Take the embedding layer's output, with position, type and norm.
+
+    Returns:
+        The cosines.
+
+    Raises:
+        InputError: The tokenizer does not know a word.
+
+    Example:
+        >>> from topicscope import word_map
+        >>> from topicscope.language import checked
+        >>> from topicscope.pretraining import PretrainConfig, build_model, train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> tiny = {"text": {"corpus": ["-"]}, "length": 16, "model": {"layers": 1, "heads": 2, "dim": 8}}
+        >>> loaded = checked("tiny", build_model(PretrainConfig.of(tiny), tokenizer), tokenizer)
+        >>> found = word_map(loaded, [["frog", "toad"], ["mozart", "opera"]])
+        >>> found.labels, found.cosine.shape, round(float(found.cosine[0, 0]), 6)
+        (['frog', 'toad', 'mozart', 'opera'], (4, 4), 1.0)
+    """
+    words = [word for group in groups for word in group]
+    before = loaded.tokenizer(BEFORE, add_special_tokens=False)["input_ids"]
+    tokens = [
+        loaded.tokenizer(f"{BEFORE} {word}", add_special_tokens=False)["input_ids"][len(before) :] for word in words
+    ]
+    unknown = loaded.tokenizer.unk_token_id
+    refuse(
+        *(
+            (not pieces or unknown in pieces, f"{loaded.name}: its tokenizer does not know {word!r}")
+            for word, pieces in zip(words, tokens, strict=True)
+        )
+    )
+    counts = tuple(map(len, tokens))
+    vectors = language.word_vectors(loaded.model, np.concatenate(tokens), layer=layer)
+    means = np.stack([part.mean(0) for part in np.split(vectors, np.cumsum(counts)[:-1])])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    return WordMap(
+        loaded.name,
+        tuple(words),
+        tuple(number for number, group in enumerate(groups) for _ in group),
+        counts,
+        means @ means.T,
+    )
+
 
 Out = str | os.PathLike[str] | None
 AnyResult = TypeVar("AnyResult", Topics, Probe, Timeline, WordMap)
@@ -62,9 +233,11 @@ def fit_corpus(
         if len(fits) == 1:
             return stored(fits[0], folder)
         compared = tuple(one.quality for one in fits)
-        chosen = fits[compared.index(best_of(compared))]
-        each = {str(len(one)): (config.changed({"topics": len(one)}), one) for one in fits}
-        return stored(replace(chosen, compared=compared), folder, each)
+        return stored(
+            replace(fits[compared.index(best_of(compared))], compared=compared),
+            folder,
+            {str(len(one)): (config.changed({"topics": len(one)}), one) for one in fits},
+        )
 
 
 def probe(
@@ -143,8 +316,12 @@ def probe(
             if isinstance(topics, Topics):
                 start = f"{', '.join(with_tokenizer[fingerprint])}: " if len(models) > 1 else ""
                 notes += [f"{start}{note}" for note in topics.quality.notes()]
-        result = Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config)
-        return stored(result, folder, source.fitted, (one for one in known.values() if isinstance(one, LabelWords)))
+        return stored(
+            Probe.joined(probes, [*notes, f"corpus: {source.corpus.summary()}"], config),
+            folder,
+            source.fitted,
+            (one for one in known.values() if isinstance(one, LabelWords)),
+        )
 
 
 def timeline(
@@ -201,7 +378,7 @@ def timeline(
         )
         notes = [
             *(f"{name}: its run diverged, so its last snapshots may be unusable" for name in diverged(config)),
-            assignment.remark,
+            *([assignment.remark] if assignment.remark else []),
             f"{len(snapshots)} snapshots, {len(assignment.words)} words of "
             f"{int((assignment.membership.sizes > 0).sum())} topics, {len(source.texts)} documents; "
             "95%: bootstrap over topics (embeddings) or documents (attention)",
@@ -213,7 +390,7 @@ def timeline(
             assignment,
             vocabulary,
             config,
-            notes=[note for note in notes if note],
+            notes=notes,
             device=usable_device(config.device),
             engine=engine,
             progress=shown,
@@ -224,16 +401,15 @@ def timeline(
 def map_words(config: WordsConfig, out: Out = None, *, progress: Progress | None = None) -> WordMap:
     with opened_folder(WORDS, config, out, progress) as (folder, shown):
         shown(f"loading {config.model}")
-        loaded = language.load_model(config.model)
-        return stored(word_map(loaded, config.groups, layer=config.embedding == "layer"), folder)
+        layer = config.embedding == "layer"
+        return stored(word_map(language.load_model(config.model), config.groups, layer=layer), folder)
 
 
 def diverged(config: TimelineConfig) -> Iterator[str]:
     """The folders of snapshots whose run diverged; another program may have an about.json of its own."""
     for name in config.snapshots:
         with suppress(InputError):
-            about = read_about(name)
-            if about is not None and about.status == "diverged":
+            if (about := read_about(name)) and about.status == "diverged":
                 yield name
 
 
@@ -315,9 +491,9 @@ def fit_sample(
             vocabulary,
             sorted(config.topics),
             Sampler(config.backend, config.iterations, 1, config.seed),
-            min_documents=config.min_documents,
-            stability=config.stability,
-            engine=engine,
-            progress=progress,
+            config.min_documents,
+            config.stability,
+            engine,
+            progress,
         )
     return [replace(topics, fit=replace(topics.fit, corpus=corpus.summary())) for topics in fits]

@@ -34,7 +34,6 @@ def _plain(value: object) -> object:
 
 
 def _several(value: object) -> tuple[object, ...]:
-    """A single value stands for a list of one."""
     return tuple(map(_plain, value if isinstance(value, list | tuple) else [value]))
 
 
@@ -269,17 +268,24 @@ class WordsConfig(Config):
 
 def topics_config(config: ProbeConfig | TimelineConfig, tokenizer: str) -> TopicsConfig:
     """The fit of topics inside a probe or a timeline, as a command of its own would do it, without a second fit."""
-    shared = {part.name: getattr(config, part.name) for part in fields(TextConfig)}
-    return TopicsConfig.of(shared, corpus=config.corpus, tokenizer=tokenizer, topics=config.topics, stability=False)
+    return TopicsConfig.of(
+        {part.name: getattr(config, part.name) for part in fields(TextConfig)},
+        corpus=config.corpus,
+        tokenizer=tokenizer,
+        topics=config.topics,
+        stability=False,
+    )
 
 
 def probe_point(settings: Mapping[str, object]) -> ProbeConfig:
     config = ProbeConfig.of({"thresholds": THRESHOLDS[-1:], "show_documents": 0, **settings})
-    for name in ("models", "thresholds", "topics_per_word"):
-        refuse(
+    refuse(
+        *(
             (
                 len(getattr(config, name)) > 1,
                 f"{name} has several values, and a point of a sweep has one; make {name} an axis",
             )
+            for name in ("models", "thresholds", "topics_per_word")
         )
+    )
     return config

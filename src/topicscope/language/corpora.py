@@ -20,7 +20,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
@@ -46,15 +46,18 @@ def peeked(lines: Iterator[Line]) -> list[Line]:
     return first
 
 
-def separator_hint(columns: Sequence[str]) -> str:
-    found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in columns[0]), None)
-    said = f" (its columns seem to be separated by {found}; expected commas in .csv and tabs in .tsv)"
-    return said if found else ""
+def field_names(fields: Iterable[str]) -> str:
+    """The first 20, and what separates the columns of a table that seems to have one."""
+    columns = list(fields)[:20]
+    named = ", ".join(f"{name!r:.60}" for name in columns)
+    found = next((name for sign, name in SEPARATORS.items() if len(columns) == 1 and sign in str(columns[0])), None)
+    hint = f" (its columns seem to be separated by {found}; expected commas in .csv and tabs in .tsv)"
+    return named + (hint if found else "")
 
 
 def unpack_zst(raw: IO[bytes]) -> io.BufferedReader:
-    zstandard = needed("zstandard", "a corpus in .zst files")
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+    decompressor = needed("zstandard", "a corpus in .zst files").ZstdDecompressor()
+    return io.BufferedReader(decompressor.stream_reader(raw, read_across_frames=True))
 
 
 UNPACK: dict[str | None, Callable[[Any], Any]] = {
@@ -84,7 +87,6 @@ def suffixes(path: Path) -> tuple[str, str | None]:
 
 
 def kind_of(file: str) -> tuple[str, str | None]:
-    """The kind of a file and how it is packed, by its name: '.jsonl' and '.gz'. ('hf:', None) for one on the hub."""
     if file.startswith(HUB):
         return HUB, None
     kind, packing = suffixes(Path(file))
@@ -108,7 +110,6 @@ class UnreadableFileError(InputError):
 
 
 UNLABELLED = "without a label"
-CHECKED = 2500  # documents whose labels are looked at before any work
 MOST_LABELS = 1000
 DOCUMENTS_PER_LABEL = 2  # least, on average: labels that hardly ever come twice are no topics
 HASHED = 2**30  # bytes of a corpus that is read to see whether it has changed; of a larger one the sizes count
@@ -192,16 +193,16 @@ class Corpus:
         if unreadable is not None and not self.counts["documents"]:
             raise unreadable  # one unreadable file is an error only if no other has a text
         if self.label_field is not None and 0 < self.counts["documents"] == self.counts[UNLABELLED]:
-            names = ", ".join(f"{name!r:.60}" for name in self.fields)
-            raise InputError(f"no document has a label in the field {self.label_field!r}; the corpus has {names}")
+            raise InputError(
+                f"no document has a label in the field {self.label_field!r}; the corpus has {field_names(self.fields)}"
+            )
         self.whole = self._summary()
 
     def sample(self, count: int | None, seed: int = 0) -> list[str]:
-        """At most `count` texts, each with the same chance, in their order; None: all of them."""
         return [document.text for _, document in self.numbered_sample(count, seed)]
 
     def numbered_sample(self, count: int | None, seed: int = 0) -> list[tuple[int, Document]]:
-        """The same with their numbers among all documents, from 1; only `count` texts are held in memory."""
+        """At most `count` texts, each with the same chance, with their numbers from 1; only these are in memory."""
         every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
         refuse((not drawn, self._without_text()))
@@ -218,7 +219,7 @@ class Corpus:
         if any(file.startswith(HUB) for file in self.files):
             return
         with closing(self.documents()) as documents:
-            labels = [document.label for document in islice(documents, 1 if self.label_field is None else CHECKED)]
+            labels = [document.label for document in islice(documents, 1 if self.label_field is None else 2500)]
             refuse((not labels, self._without_text()))
             if self.label_field is not None:
                 if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
@@ -240,12 +241,12 @@ class Corpus:
         except InputError as error:
             every = self.counts[BROKEN] + self.counts["documents"] + self.counts["empty"]
             faults = {BROKEN: f"of {every} documents could not be read", ENCODING: "lines have a bad encoding"}
-            said = [
+            counted = [
                 f"{self.counts[name]} {text} (the first: {self.places[name][0]})"
                 for name, text in faults.items()
                 if self.counts[name]
             ]
-            raise InputError("; ".join([f"{error}", *said])) from None
+            raise InputError("; ".join([f"{error}", *counted])) from None
 
     def fingerprint(self) -> str:
         """A digest of the files' bytes (of large ones of their sizes, of a corpus on a hub of its name)."""
@@ -282,8 +283,9 @@ class Corpus:
         checked_file(file, "the corpus", MOST_FILE)
         if kind in PARQUET:
             return self._parquet(file)
-        read = self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
-        return self._unpacked(file, packing, read)
+        return self._unpacked(
+            file, packing, self._plain if kind in TEXT else self._json_lines if kind in LINES else self._table
+        )
 
     def _fault(self, name: str, where: str, count: int = 1, *, worst: bool = False) -> None:
         self.counts[name] += count
@@ -355,10 +357,9 @@ class Corpus:
 
     def _json_lines(self, lines: Iterator[Line], _file: str) -> Iterator[Document]:
         for place, line in (pair for pair in lines if pair[1].strip()):
-            try:
+            record = None
+            with suppress(ValueError, RecursionError):  # no JSON, or 5,000 digits or a thousand brackets in it
                 record = json.loads(line)
-            except (ValueError, RecursionError):  # no JSON, or 5,000 digits or a thousand brackets in it
-                record = None
             if isinstance(record, str):
                 yield Document(self._sound(record, place))
             elif isinstance(record, dict):
@@ -397,8 +398,10 @@ class Corpus:
         value = record[self.text_field]
         if not isinstance(value, str | None):
             self._fault(BROKEN, place)
-        text = self._sound(value, place) if isinstance(value, str) else ""
-        return Document(text, self._label(record.get(self.label_field), place) if self.label_field else None)
+        return Document(
+            self._sound(value, place) if isinstance(value, str) else "",
+            self._label(record.get(self.label_field), place) if self.label_field else None,
+        )
 
     def _label(self, value: object, place: str) -> str | None:
         """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
@@ -431,10 +434,9 @@ class Corpus:
         elif self.has_field:
             self._fault(BROKEN, f"{place}: no field {self.text_field!r}")
         else:
-            some = ", ".join(f"{name!r:.60}" for name in names[:20])
             raise InputError(
-                f"{place} has no field {self.text_field!r}; it has {some or 'none'}{separator_hint(names)}: choose one "
-                "of them as text_field (--text-field)"
+                f"{place} has no field {self.text_field!r}; it has {field_names(names) or 'none'}: choose one of them "
+                "as text_field (--text-field)"
             )
         return self.text_field in names
 
@@ -454,8 +456,9 @@ class Corpus:
     def _row_group(self, opened: Any, group: int, place: str) -> Iterator[Document]:
         rows, seen = max(1, opened.metadata.row_group(group).num_rows), 0
         labelled = self.label_field is not None and self.label_field in opened.schema_arrow.names
-        columns = [self.text_field, *([self.label_field] if labelled else [])]
-        batches = opened.iter_batches(batch_size=256, row_groups=[group], columns=columns)
+        batches = opened.iter_batches(
+            batch_size=256, row_groups=[group], columns=[self.text_field, *([self.label_field] if labelled else [])]
+        )
         while True:
             try:
                 batch = next(batches)
@@ -511,10 +514,7 @@ def usable_labels(labels: Iterable[str | None], name: str) -> Counter[str]:
     counts = Counter(sorted(label for label in labels if label is not None))
     only, different = next(iter(counts), "none"), len(counts)
     refuse(
-        (
-            different < 2,
-            f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared",
-        ),
+        (different < 2, f"the field {name!r} has fewer than two different labels ({only!r:.60}); two are compared"),
         (
             different > MOST_LABELS or counts.total() < DOCUMENTS_PER_LABEL * different,
             f"the field {name!r} has {different:,} different labels in {counts.total():,} documents; expected at "

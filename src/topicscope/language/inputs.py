@@ -1,6 +1,6 @@
-"""What a config names: models in folders or on the hub, the snapshots of a run, corpora, topics and stop words.
+"""What a config names (models, snapshots, corpora, topics, stop words), and what it will take: memory, disk, seconds.
 
-Whether they are there is checked before PyTorch and transformers are loaded and before an engine is started.
+Both are checked before PyTorch and transformers are loaded and before an engine is started.
 """
 
 import re
@@ -14,27 +14,36 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from topicscope.ground import (
+    FLOPS,
+    Cost,
     InputError,
     checked_file,
+    driving,
     file_digest,
     one_line,
     parse_json,
     read_bytes,
+    read_text,
     refuse,
     require,
     shown,
 )
 from topicscope.language.assignment import read_topics
-from topicscope.language.configs import (
-    QUICK_FIT,
-    THRESHOLDS,
-    ProbeConfig,
-    TimelineConfig,
-    TopicsConfig,
-    WordsConfig,
-)
+from topicscope.language.configs import QUICK_FIT, THRESHOLDS, ProbeConfig, TimelineConfig, TopicsConfig, WordsConfig
 from topicscope.language.corpora import Corpus
-from topicscope.language.vocabulary import read_stop_words
+from topicscope.language.probe_rows import (
+    DOCUMENT_BYTES,
+    LENGTH,
+    LOSS_TOKENS,
+    MOST_DOCUMENTS,
+    MOST_LOSSES,
+    MOST_WORDS,
+    PASSES,
+    SPOTS,
+    WORD_BYTES,
+    ablated_documents,
+)
+from topicscope.language.vocabulary import TOKENS, read_stop_words
 
 # NAME, OWNER/NAME, or either with @REVISION: a branch, a tag or a commit
 HUB_ID = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*(/[\w.-]+)?)(@(?P<revision>[\w.-]+))?")
@@ -91,7 +100,6 @@ def check_plain_files(folder: Path) -> None:
 
 
 def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
-    """The config of a model folder, and how many numbers its weights hold; InputError where it is none, or damaged."""
     names = [name for name in (WEIGHTS, INDEX) if (folder / name).exists()]
     pickles = [path.name for pattern in PICKLES for path in folder.glob(pattern)]
     refuse(
@@ -113,19 +121,20 @@ def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
     )
     numbers = sum(_numbers(folder / part) for part in ([WEIGHTS] if names[0] == WEIGHTS else _parts(folder)))
     # by these the library would build far more than the weights fill; published models have at most a thousand layers
-    for name, value in _whole_numbers(config):
-        for pattern, most in ((COUNTED, 1000), (POSITIONS, 100_000 + numbers)):
-            refuse(
-                (
-                    pattern.search(name) and value > most,
-                    f"{shown(folder / CONFIG)}: {name} = {value}; a model with these weights has at most {most}",
-                )
+    refuse(
+        *(
+            (
+                pattern.search(name) and value > most,
+                f"{shown(folder / CONFIG)}: {name} = {value}; a model with these weights has at most {most}",
             )
+            for name, value in _whole_numbers(config)
+            for pattern, most in ((COUNTED, 1000), (POSITIONS, 100_000 + numbers))
+        )
+    )
     return config, numbers
 
 
 def published_files(folder: Path) -> list[Path]:
-    """The files of a model folder that belong to the model and its tokenizer: no code, no pickles, nothing else."""
     return sorted({file for pattern in PUBLISHED for file in folder.glob(pattern) if file.is_file()})
 
 
@@ -155,7 +164,6 @@ def _numbers(path: Path) -> int:
 
 
 def _whole_numbers(config: Mapping[str, object]) -> Iterator[tuple[str, int]]:
-    """Names and values, of the sections too; of a list of whole numbers each."""
     for name, value in config.items():
         if isinstance(value, dict):
             yield from _whole_numbers(value)
@@ -164,10 +172,10 @@ def _whole_numbers(config: Mapping[str, object]) -> Iterator[tuple[str, int]]:
 
 def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     require(["transformers"], "a language model")
-    given = isinstance(config, ProbeConfig | TimelineConfig) and (config.label_field or config.topics_from)
-    if not isinstance(config, WordsConfig) and not given:
-        backend = config.backend if isinstance(config, TopicsConfig) else "tomotopy"
-        require([backend], f"the backend {backend}")
+    if isinstance(config, TopicsConfig):
+        require([config.backend], f"the backend {config.backend}")
+    elif not (isinstance(config, WordsConfig) or config.label_field or config.topics_from):
+        require(["tomotopy"], "the backend tomotopy")
 
 
 @readable()
@@ -189,8 +197,12 @@ def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConf
 
 
 def corpus_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Corpus:
-    label_field = None if isinstance(config, TopicsConfig) else config.label_field
-    return Corpus(config.corpus, config.text_field, config.split_text, label_field=label_field)
+    return Corpus(
+        config.corpus,
+        config.text_field,
+        config.split_text,
+        label_field=None if isinstance(config, TopicsConfig) else config.label_field,
+    )
 
 
 def models_of(config: ProbeConfig | TimelineConfig | WordsConfig) -> Sequence[str]:
@@ -212,7 +224,7 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
         f"{name} = {', '.join(f'{one:g}' for one in thresholds)}": listed
         and tuple(thresholds) not in (THRESHOLDS, THRESHOLDS[-1:]),
     }
-    unused = ", ".join(said for said, idle in settings.items() if idle)
+    unused = ", ".join(setting for setting, idle in settings.items() if idle)
     source = "the labels of a corpus (label_field)" if labels else "topics that are given (topics_from)"
     refuse((unused, f"{unused}: no effect with {source}; leave one out"))
 
@@ -275,7 +287,6 @@ def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _models(name: str) -> list[str]:
-    """The models inside a folder; or the name itself where it is a model."""
     path = Path(name)
     refuse(
         (
@@ -314,3 +325,139 @@ def _step(model: str) -> int:
         )
     )
     return int(matches[-1])
+
+
+TEXT = 8  # bytes in memory of a byte of text that topics are fitted to: the text, its tokens, its words
+COUNTING = 8e-7  # seconds for each byte of text whose words are counted
+WORDS = 30_000  # different words, at most as many as the usual vocabularies have
+CHUNK = 128  # windows whose sums are kept one by one; two chunks are in memory
+RELATIONS = 3  # same word, same topic, different
+RESAMPLED = 5e-5  # seconds for each resample of the embeddings' intervals
+LOGITS = 2**26  # predictions of a batch
+ROW = 2000  # bytes of the row of a document: in memory, or in JSON, CSV and Parquet together
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """The sizes of a model; those of bert-base if it is on the hub."""
+
+    bytes: float = 4.4e8
+    layers: int = 12
+    heads: int = 12
+    window: int = 512
+    dim: int = 768
+    vocabulary: int = WORDS
+
+
+NAMES = {  # of the sizes, in the configs of libraries
+    "layers": ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers"),
+    "heads": ("num_attention_heads", "n_head", "n_heads", "encoder_attention_heads"),
+    "window": ("max_position_embeddings", "n_positions"),
+    "vocabulary": ("vocab_size",),
+    "dim": ("hidden_size", "d_model", "n_embd", "dim"),
+}
+
+
+def size_of(name: str) -> ModelSize:
+    try:
+        place = model_place(name)
+        file = Path(place.name, "config.json")
+        config = parse_json(read_text(file, "the config", 2**24), "config.json") if place.local else {}
+        weights = sum(part.stat().st_size for part in file.parent.glob("*.safetensors")) if place.local else 0
+    except (InputError, OSError):
+        return ModelSize()
+    settings = config if isinstance(config, dict) else {}
+    known = {key: value for key, value in settings.items() if type(value) is int and 0 < value <= 10**6}
+    sizes = {part: [known[key] for key in keys if key in known] for part, keys in NAMES.items()}
+    return ModelSize(weights or ModelSize.bytes, **{part: found[0] for part, found in sizes.items() if found})
+
+
+def text_bytes(config: TopicsConfig | ProbeConfig | TimelineConfig, documents: int | None) -> float:
+    total = sum(
+        path.stat().st_size * (4 if path.suffix in (".gz", ".bz2", ".xz", ".zst", ".zip", ".parquet") else 1.0)
+        if path.is_file()
+        else 1e10  # unknown: of the hub
+        for path in map(Path, corpus_of(config).files)
+    )
+    return total if documents is None else min(total, documents * 20_000)  # bytes of a document at most, on average
+
+
+def fit_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
+    counts, times = [config.topics] if isinstance(config.topics, int) else list(config.topics), 1.0
+    if isinstance(config, TopicsConfig):
+        times = (2.0 if config.stability else 1.0) * (1.0 if config.backend == "tomotopy" else 2.5)
+    text, topics = text_bytes(config, config.max_documents), sum(counts)
+    table = 8 * topics * (WORDS + min(config.max_documents or 10**9, max(1, int(text / 100))))
+    sweep = (5e-8 * len(counts) + 1.5e-9 * topics) * text / 15  # 15 bytes of text per word without stop words
+    return Cost(TEXT * text + 4 * table, 2 * table, COUNTING * text + times * config.iterations * sweep)
+
+
+def pass_cost(config: ProbeConfig | TimelineConfig, model: ModelSize) -> Cost:
+    probed = config if isinstance(config, ProbeConfig) else None
+    thresholds = config.thresholds if isinstance(config, ProbeConfig) else [config.threshold]
+    assignments = len(thresholds) * (len(probed.topics_per_word) if probed else 1)
+    documents, heads, numbers = config.documents, model.layers * model.heads, (model.layers + 1) * model.dim
+    words = min(float(model.vocabulary), config.topics * max(1.0, max(thresholds) * model.vocabulary))
+    text = text_bytes(config, documents)
+    pieces = max(1.0, text / 4)  # tokens of four bytes
+    windows = min(pieces / model.window + documents, float(documents * (config.windows or 10**9)))
+    longest = min(float(model.window), pieces)
+    tokens = windows * model.window
+    memory = (
+        3 * text  # the text, and its words where they are counted; windows are a stream
+        + min(max(longest, TOKENS), pieces) * (8 * heads * longest + 32 * model.dim)
+        # the two sums of pairs are kept for 25 bins of word frequencies
+        + 8 * (assignments + 1) * (config.bootstrap + CHUNK) * RELATIONS * (heads + 2 * 25)
+        + 16 * config.bootstrap * min(1e6, (max(thresholds) * model.vocabulary) ** 2 / 2)
+    )
+    work = assignments * config.bootstrap * windows * heads * RELATIONS * 4
+    seconds = RESAMPLED * assignments * config.bootstrap
+    if probed:
+        shuffles = assignments * probed.attention_shuffles
+        memory += shuffles * (10 * words + 32 * heads) + ROW * documents
+        shown_words = 0.2 * model.window  # positions of a window that show a word of some topic
+        work += 16 * assignments * probed.shuffles * words * model.dim + shuffles * windows * shown_words**2 * (
+            4 + 2 * heads
+        )
+        tokens += LOSS_TOKENS * min(documents, MOST_LOSSES)
+        if probed.ablation and probed.shuffles:  # without shuffles no head is topical
+            tokens += PASSES * LENGTH * ablated_documents(documents)
+        if probed.states:
+            some = min(documents, MOST_DOCUMENTS)
+            memory += (
+                2 * min(float(WORD_BYTES), 48 * min(words, float(MOST_WORDS)) * numbers)
+                + 2 * min(float(DOCUMENT_BYTES), (8 + 4 * SPOTS) * some * numbers)
+                + 16 * config.bootstrap * some
+            )
+            # 30 regressions per layer: five folds, from the mean state, four single ones and for labels
+            work += 30 * (model.layers + 1) * (10 * some**3 + 100 * some**2 * config.topics)
+            seconds += RESAMPLED * assignments * config.bootstrap * (model.layers + 1)
+        # losses come after the pass, by the model once more with its output head
+        memory = max(memory, model.bytes + 12 * min(float(LOGITS), pieces * model.vocabulary))
+    seconds += (work + tokens * (model.bytes / 2 + 4 * model.layers * model.window * model.dim)) / FLOPS
+    if probed and probed.random:  # read again with random weights, of which several are in memory
+        memory, seconds = memory + 6 * model.bytes, 2 * seconds
+    return Cost(memory, ROW * documents if probed else 0.0, seconds)
+
+
+def cost_of(config: TopicsConfig | ProbeConfig | TimelineConfig) -> Cost:
+    if isinstance(config, TopicsConfig):
+        return fit_cost(config)
+    text = text_bytes(config, config.max_documents)
+    counted = Cost(TEXT * text, 0.0, COUNTING * text)  # of words
+    fit = counted if config.label_field is not None else Cost() if config.topics_from is not None else fit_cost(config)
+    models = [size_of(name) for name in models_of(config)]
+    # a probe loads all models before it measures the first
+    held = sum(model.bytes for model in models) if isinstance(config, ProbeConfig) else max(m.bytes for m in models)
+    documents = len(models) if isinstance(config, ProbeConfig) and config.show_documents else 0
+    # of the libraries; the documents that are shown are a file of their own, and on the page
+    loading = Cost(disk=5e6 + 8e6 * documents, seconds=5.0)
+    whole = sum((pass_cost(config, model) for model in models), loading + fit)
+    return Cost(whole.memory + held, whole.disk, whole.seconds)
+
+
+def settings_that_cost(config: TopicsConfig | ProbeConfig | TimelineConfig) -> str:
+    names = ("corpus", "models", "tokenizer", "snapshots", "topics_from")  # what is measured stays
+    given = {name: getattr(config, name) for name in names if getattr(config, name, None) is not None}
+    text = driving(config, type(config).of(given), cost_of)
+    return "corpus, models" if text == "sizes" else text

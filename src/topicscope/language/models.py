@@ -30,7 +30,6 @@ from topicscope.language.vocabulary import LibraryModel, Tokenizer
 transformers = needed("transformers", "a language model")
 
 TRIED = "a b"  # the text on which a tokenizer and a model are tried
-SHOWN = 3  # tensors that a message names
 HEADS = (  # first parts of names: what stands on top of an encoder, for the task that it was trained on
     *("cls", "lm_head", "lm_predictions", "predictions", "sop_classifier", "classifier", "qa_outputs", "score"),
     *("discriminator_predictions", "generator_predictions", "generator_lm_head", "final_logits_bias", "pooler"),
@@ -136,7 +135,7 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
     missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
     others = sorted(str(key[0] if isinstance(key, tuple) else key) for key in info["mismatched_keys"])
     faults = [
-        f"{counted(len(keys))} {said} ({first_few(keys, SHOWN)})"
+        f"{counted(len(keys))} {said} ({first_few(keys, 3)})"
         for keys, said in ((missing, "missing"), (others, "of another shape"))
         if keys
     ]
@@ -146,13 +145,15 @@ def check_loaded(info: Mapping[str, Any], model: LibraryModel, name: str | Path)
             f"{' and '.join(faults) or one_line(ValueError(info['error_msgs']))}; "
             f"{counted(len(info['unexpected_keys']))} of the file unused"
         )
-    for key, tensor in model.state_dict().items():
-        refuse(
+    refuse(
+        *(
             (
                 tensor.is_floating_point() and not torch.isfinite(tensor).all(),
                 f"{name}: its weights are damaged: {key} has numbers that are NaN or infinite",
             )
+            for key, tensor in model.state_dict().items()
         )
+    )
 
 
 def unused(keys: Collection[str]) -> list[str]:
@@ -245,8 +246,7 @@ def load_model(name: str | Path, device: str = "cpu") -> LoadedModel:
         >>> again.window, again.model.config.num_hidden_layers, again.notes
         (16, 1, ('5 tensors of the output head not used, except for losses',))
     """
-    place = check_model(name)
-    tokenizer = load_tokenizer(name)
+    place, tokenizer = check_model(name), load_tokenizer(name)
     model, notes = load_weights(place, name)
     if device == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # it has to be set before the first product
@@ -309,5 +309,5 @@ def window_of(model: LibraryModel, tokenizer: Tokenizer) -> int:
         and isinstance(module, torch.nn.Embedding)
         and module.padding_idx is not None
     ]
-    own = [tokenizer.model_max_length]
-    return min([*stated, *tables, *(most for most in own if isinstance(most, int) and most < 10**6)], default=512)
+    own = tokenizer.model_max_length
+    return min([*stated, *tables, *([own] if isinstance(own, int) and own < 10**6 else [])], default=512)

@@ -26,7 +26,6 @@ from topicscope.ground import (
     silent,
     watched,
 )
-from topicscope.language.ablation import ablate
 from topicscope.language.assignment import Assignment, LabelWords, assignments_of, load_topics
 from topicscope.language.attention import (
     DocumentSums,
@@ -42,7 +41,7 @@ from topicscope.language.attention import (
 from topicscope.language.configs import Measurement, ModelPass
 from topicscope.language.documents import chosen_documents, document_losses, document_rows, shown_documents
 from topicscope.language.forward import word_vectors
-from topicscope.language.losses import predictor_of
+from topicscope.language.losses import ablate, predictor_of
 from topicscope.language.models import LoadedModel, load_model
 from topicscope.language.probe_rows import CooccurrenceRow, PairContrast, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe

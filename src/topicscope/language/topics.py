@@ -34,6 +34,7 @@ from topicscope.ground import (
 )
 from topicscope.language.corpora import unread
 from topicscope.measure import diversity, nearest_topics
+from topicscope.world import World
 
 if TYPE_CHECKING:
     import pyarrow
@@ -52,14 +53,12 @@ ERRORS = 2.0  # standard errors by which two numbers of topics must differ to be
 
 @dataclass(frozen=True, kw_only=True)
 class TopicQuality:
-    """How good a fit of topics is. None: not measured, since there was no second fit."""
-
     topics: int
     coherence: float  # mean c_npmi
     coherence_error: float  # its standard error, over topics
     incoherent: int  # topics whose own c_npmi is poor
     diversity: float  # share of distinct words among the top words of all topics
-    stability: float | None  # share of top words that come again in a second fit, mean over topics
+    stability: float | None  # share of top words that come again in a second fit, mean over topics; None: no such fit
     perplexity: float | None  # held-out
     unigram_perplexity: float | None  # that of word frequencies alone
     held_out: int  # documents
@@ -151,15 +150,14 @@ def quality_of(
 
 
 def best_of(compared: Sequence[TopicQuality]) -> TopicQuality:
-    good = [one for one in compared if not one.warnings()]
-    return max(good or compared, key=lambda one: (one.score, -one.topics))
+    return max([one for one in compared if not one.warnings()] or compared, key=lambda one: (one.score, -one.topics))
 
 
 def choice(compared: Sequence[TopicQuality]) -> list[str]:
     best = best_of(compared)
     poor = [str(one.topics) for one in compared if one.warnings()]
-    left_out = f", without those that are poor ({', '.join(poor)})" if poor else ""
-    rule = "; all of them are poor" if len(poor) == len(compared) else left_out
+    some_poor = f", without those that are poor ({', '.join(poor)})" if poor else ""
+    rule = "; all of them are poor" if len(poor) == len(compared) else some_poor
     close = [
         str(other.topics)
         for other in compared
@@ -168,13 +166,16 @@ def choice(compared: Sequence[TopicQuality]) -> list[str]:
         and abs(best.score - other.score)
         < ERRORS * math.hypot(*(one.coherence_error * one.diversity for one in (best, other)))
     ]
-    alike = (
-        f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less than "
-        f"{ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
-    )
     return [
         f"best number of topics: {best.topics} (largest coherence x diversity{rule})",
-        *([alike] if close else []),
+        *(
+            [
+                f"{best.topics} cannot be told apart from {', '.join(close)}: coherence x diversity differs by less "
+                f"than {ERRORS:g} standard errors over topics; choose by how fine the topics should be, or by stability"
+            ]
+            if close
+            else []
+        ),
     ]
 
 
@@ -243,7 +244,7 @@ def check_arrays(arrays: Mapping[str, np.ndarray], head: Head, path: Path) -> No
         (len(coherence) != topics, f"it has the coherence of {len(coherence)} topics"),
         (len(head.fit.stability or coherence) != topics, "it has the stability of other topics"),
     )
-    refuse(*((wrong, f"{shown(path)} is damaged: {said}; {ADVICE}") for wrong, said in rules))
+    refuse(*((wrong, f"{shown(path)} is damaged: {reason}; {ADVICE}") for wrong, reason in rules))
 
 
 def _outside(numbers: Int[np.ndarray, ...], end: int) -> bool:
@@ -398,8 +399,8 @@ class Topics(CorpusWords, Result):
             raise InputError(f"{error}; {ADVICE}") from None
         except pydantic.ValidationError as error:
             first = error.errors()[0]
-            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-            raise InputError(f"{shown(path / HEAD)} is damaged ({reason}); {ADVICE}") from None
+            field = ".".join(map(str, first["loc"]))
+            raise InputError(f"{shown(path / HEAD)} is damaged ({field}: {first['msg']}); {ADVICE}") from None
         arrays, _ = read_tensors(path / TENSORS, ADVICE)
         refuse(
             (
@@ -432,3 +433,92 @@ def best(values: Float[np.ndarray, " W"], count: int) -> Int[np.ndarray, " n"]:
 
 
 read_topics_folder = Topics.load
+
+MOST_MIXTURES = 1000  # documents whose mixtures are the law of theta
+MOST_NUMBERS = 400_000  # numbers of a configuration: config.yaml stays below 8 MB and is read in seconds
+
+
+@dataclass(frozen=True)
+class TopicWorld:
+    settings: dict[str, dict[str, Any]]
+    notes: tuple[str, ...]
+
+    @property
+    def world(self) -> World:
+        return World.of(self.settings)
+
+
+def topic_world(topics: Topics, words: int = 500) -> TopicWorld:
+    """Make a world for `train` of fitted topics: A and the law of theta from a corpus.
+
+    The law of theta is the mixtures of up to 1,000 documents, evenly spread over the corpus, in turn. The length of
+    documents is the middle half of the lengths that the documents have in these words.
+
+    Args:
+        topics: Fitted topics.
+        words: The most probable words of the corpus that are kept.
+
+    Returns:
+        Settings for `RunConfig.of`, and what was kept.
+
+    Raises:
+        InputError: The topics have no document mixtures, or the world is too large.
+
+    Example:
+        >>> from topicscope import RunConfig, topic_world
+        >>> from topicscope.language import fit_topics, whole_words
+        >>> from topicscope.pretraining import train_tokenizer
+        >>> texts = ["frog toad newt pond", "mozart schubert opera violin"] * 10
+        >>> tokenizer = train_tokenizer(texts, "wordpiece", vocab_size=100, length=16, exact=False)
+        >>> topics = fit_topics(texts, whole_words(tokenizer), topics=2, iterations=20, stability=False)
+        >>> config = RunConfig.of(topic_world(topics, words=6).settings, steps=100)
+        >>> config.topic_model.topics, config.topic_model.words, config.documents.kind
+        (2, 6, 'given')
+    """
+    with_words = topics.document_lengths > 0
+    refuse(
+        (words < 1, f"words = {words}: expected at least 1"),
+        (not with_words.any(), f"these topics have no document mixtures, so the law of theta is not known; {ADVICE}"),
+    )
+    theta, lengths = topics.document_topics[with_words].astype(float), topics.document_lengths[with_words]
+    probability = lengths @ theta / lengths.sum() @ topics.probability
+    kept = np.sort(best(probability, min(words, int(np.count_nonzero(probability)))))
+    share = topics.probability[:, kept].sum(1)  # c, the share of each topic that the kept words have
+    lost = np.flatnonzero(share <= 0)
+    stays, mass = share > 0, theta @ share
+    theta, lengths, mass = theta[mass > 0], lengths[mass > 0], mass[mass > 0]
+    spread = np.unique(np.linspace(0, len(theta) - 1, min(len(theta), MOST_MIXTURES)).round().astype(int))
+    columns, rows = topics.probability[stays][:, kept] / share[stays, None], (theta * share)[spread][:, stays]
+    refuse(
+        (
+            columns.size + rows.size > MOST_NUMBERS,
+            f"{len(kept):,} words and {len(rows):,} mixtures of {len(columns):,} topics are more than {MOST_NUMBERS:,} "
+            "numbers; keep fewer words, or fit fewer topics",
+        )
+    )
+    low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
+    settings: dict[str, dict[str, Any]] = {
+        "topic_model": {
+            # nine digits keep the file small; columns sum to 1 within 1e-9
+            "matrix": [[float(f"{value:.9g}") for value in row] for row in columns.T.tolist()],
+            "word_names": [shown(topics.words[word])[:60] for word in kept],
+        },
+        "documents": {"kind": "given", "proportions": six_decimals(rows), "length": [low, high]},
+    }
+    without = f"{lost.size} topics have none of these words and are left out: {', '.join(map(str, lost[:10]))}."
+    return TopicWorld(
+        settings,
+        (
+            f"The world is that of {len(kept):,} of {len(topics.words):,} words ({probability[kept].sum():.0%} of "
+            f"the text under the fit), {len(columns):,} topics and the mixtures of {len(rows):,} of "
+            f"{len(topics.document_topics):,} documents; documents have {low:,} to {high:,} words.",
+            *([without] if lost.size else []),
+        ),
+    )
+
+
+def six_decimals(rows: Float[np.ndarray, "D T"]) -> list[list[float]]:
+    """Proportions to six decimals; what is missing of 1 goes to the largest."""
+    shares = np.round(rows / rows.sum(1, keepdims=True), 6)
+    shares[np.arange(len(shares)), shares.argmax(1)] += 1 - shares.sum(1)
+    return [row.tolist() for row in np.round(shares, 6)]

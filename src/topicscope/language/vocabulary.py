@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,8 +69,8 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        tokens = self.tokenizer.convert_ids_to_tokens(list(range(self.size)))
-        return hashlib.sha256(json.dumps(tokens).encode()).hexdigest()[:16]
+        tokens = json.dumps(self.tokenizer.convert_ids_to_tokens(list(range(self.size))))
+        return hashlib.sha256(tokens.encode()).hexdigest()[:16]
 
     def words_at(self, tokens: Int[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
         """The number of the word at each position; -1 where there is none, or only a piece of one."""
@@ -114,8 +113,8 @@ def read_stop_words(name: str | Path) -> frozenset[str]:
     if str(name) == "none":
         return frozenset()
     if str(name) == "english":
-        english = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
-        return frozenset(english.read_text(encoding="utf-8").split())
+        file = resources.files("topicscope.language") / "data" / "stop-words-english.txt"
+        return frozenset(file.read_text(encoding="utf-8").split())
     try:
         return frozenset(read_text(name, "the file", 2**26).split())
     except InputError as error:
@@ -181,11 +180,10 @@ def chunks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
         yield chunk
 
 
-def batches(chunk: list[Window], most: int | None = None) -> Iterator[list[Window]]:
-    room = TOKENS if most is None else min(TOKENS, most)
+def batches(chunk: list[Window], most: int = TOKENS) -> Iterator[list[Window]]:
     rest = sorted(chunk, key=lambda window: len(window.tokens), reverse=True)
     while rest:  # each batch is padded to its first window
-        count = max(1, room // len(rest[0].tokens))
+        count = max(1, min(TOKENS, most) // len(rest[0].tokens))
         yield rest[:count]
         rest = rest[count:]
 
@@ -232,8 +230,8 @@ def top_pairs(
     size = min(words, 2000)  # of frequent words: a pair is at most as frequent as its rarer word
     while True:
         frequent = np.sort(order[:size])
-        counts = in_shards(engine, joint_counts, (words, frequent), shards)
-        joint = functools.reduce(operator.add, counts, sparse.csr_array((size, size), dtype=np.int64)).tocoo()
+        none = sparse.csr_array((size, size), dtype=np.int64)
+        joint = sum(in_shards(engine, joint_counts, (words, frequent), shards), none).tocoo()
         left, right = frequent[joint.row], frequent[joint.col]
         best = np.lexsort((right, left, -joint.data))[:count]
         if size == words or (len(best) == count and spread[order[size]] < joint.data[best[-1]]):
@@ -246,10 +244,9 @@ def spread_of(words: int, documents: Sequence[Document]) -> Int[np.ndarray, " W"
 
 
 def joint_counts(which: tuple[int, Int[np.ndarray, " K"]], documents: Sequence[Document]) -> sparse.csr_array:
-    """How many stretches each two of some words share, the first of the pair before the second."""
     words, some = which
     part = stretches(documents, words)[:, some]
-    return sparse.triu(part.T @ part, k=1).tocsr()
+    return sparse.triu(part.T @ part, k=1).tocsr()  # each pair once
 
 
 def stretches(documents: Sequence[Document], words: int) -> sparse.csr_array:
