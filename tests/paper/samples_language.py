@@ -13,8 +13,8 @@ from tests.paper.samples_sandbox import CONFIG
 from tests.pretraining import small
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect, Timeline
-from topicscope.paper import figure4, figure5, language_models, timeline, two_stage
-from topicscope.paper.figure5 import Curves
+from topicscope.paper import figure4, language_models, made_up, two_stage
+from topicscope.paper.made_up import Curves
 from topicscope.paper.two_stage import EMBEDDING, EPS, LOSS, LR, SCALE
 
 NINE = tuple(word for group in language_models.GROUPS for word in group)
@@ -247,9 +247,9 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms
     return Curves(setting, small.run_of(metrics | norms, seed))
 
 
-def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.LayerRuns:
+def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> made_up.LayerRuns:
     near = [curves("near zero, a"), curves("near zero, b", 40, 4, 1, **norms)]
-    return figure5.LayerRuns(near, [usual or curves("usual start", late=0)], False)
+    return made_up.LayerRuns(near, [usual or curves("usual start", late=0)], False)
 
 
 def point(phase: str, **more: Any) -> dict[str, Any]:
@@ -307,10 +307,10 @@ def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -
     return Timeline.of({words: course(10), "attention": attention})
 
 
-def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Timelines:
+def sandbox_timelines(*attention: dict[int, Effect | None]) -> made_up.Timelines:
     """Three runs; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
+    return made_up.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
 
 
 def with_value_late() -> figure4.StageNorms:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import assumptions, finite_length, matrices, theorems, topic_order
-from topicscope.paper.attention_tables import AttentionRow
-from topicscope.paper.matrices import PAIRS, Blocks, Panel
+from topicscope.paper import assumptions, matrices, theorems, topic_order
+from topicscope.paper.matrices import PAIRS, AttentionRow, Blocks, Panel
 from topicscope.theory import Landscape, Setting, ValueMatrix, group_rates
 from topicscope.training import RunConfig
 
@@ -279,16 +278,16 @@ B = 0.1 / (0.865 + 0.015)
 
 def lengths(
     length: str = "1000", middle: float | None = None, unit: float = 0.003, mask: float = 0.0, endless: float = 0.0
-) -> finite_length.DiagonalExcess:
+) -> assumptions.DiagonalExcess:
     """The excess of W* with this spread; at one length around another number, or another [MASK] column there."""
     excess = {
         name: [(B if middle is None or name != length else middle) + unit * shift for shift in SPREAD * 5]
         for name in ("30", "125", "1000")
     }
     column = {name: [0.01 + (mask if name == length else 0.0)] * 15 for name in excess}
-    column["infinite"] = [finite_length.theory_at("infinite")[1] + (mask if length == "infinite" else 0.0)]
-    runs = dict.fromkeys(finite_length.DIAGONALS, block_runs(0.1, 0.0, 0.5))
-    return finite_length.DiagonalExcess(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
+    column["infinite"] = [assumptions.theory_at("infinite")[1] + (mask if length == "infinite" else 0.0)]
+    runs = dict.fromkeys(assumptions.DIAGONALS, block_runs(0.1, 0.0, 0.5))
+    return assumptions.DiagonalExcess(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
 
 
 def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **changes: Any) -> topic_order.GroupCourses:

@@ -20,7 +20,7 @@ from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
 from topicscope.language import Probe
 from topicscope.pages import Lines
-from topicscope.paper import EXPERIMENTS, Context, Reproduction, language_models, made_up, timeline
+from topicscope.paper import EXPERIMENTS, Context, Reproduction, language_models, made_up
 from topicscope.paper.made_up import (
     ARCHITECTURES,
     LENT,
@@ -452,7 +452,7 @@ def test_the_timeline_in_words() -> None:
 
 def test_the_timeline_of_a_text_is_reported_and_not_judged() -> None:
     text = models.timeline_of(models.course(10), "cosine")
-    found = timeline.Timelines(models.sandbox_timelines().sandbox, text, {"sandbox": {}, "text": {}})
+    found = made_up.Timelines(models.sandbox_timelines().sandbox, text, {"sandbox": {}, "text": {}})
     outcome = judged("timeline", found)
     assert outcome.verdict == "reproduced"
     assert outcome.reason == "attention is later in 3 of 3 sandbox runs"

@@ -18,7 +18,7 @@ from tests.paper.settings import dotted, grids, pretrained
 from topicscope import language, laws, pretraining, sweeps, training
 from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.pages import Map
-from topicscope.paper import EXPERIMENTS, Context, figure4, figure5, two_stage as module
+from topicscope.paper import EXPERIMENTS, Context, figure4, made_up, two_stage as module
 from topicscope.paper.figure4 import ENVELOPE, NINE, RANGES, distance, envelope, factor, readings
 from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, Shares, StageMaps, cells, crosses, why
 
@@ -199,7 +199,7 @@ def test_the_outcome_counts_layers_and_names_those_that_fail() -> None:
     )
     spread = judged("figure5", layer_starts(norm_value_1=ramp(10, 30), norm_key_2=ramp(50, 70)))
     assert "value 2 to 12, key 42 to 52, query 48 to 48" in spread.reason
-    mine = figure5.LayerRuns(two.near, two.usual, True)
+    mine = made_up.LayerRuns(two.near, two.usual, True)
     assert judged("figure5", mine).measured.startswith("on the given text, ")
 
 
@@ -208,10 +208,10 @@ def test_growth_is_from_start_to_end() -> None:
         curves("a", layers=2, norm_key_1=np.linspace(2, 5, 11)),
         curves("b", layers=1, norm_value_0=np.linspace(1, 12.4, 11)),
     ]
-    assert figure5.growth(runs) == "2.5 to 1001 times"
+    assert made_up.growth(runs) == "2.5 to 1001 times"
     ten = np.array([1.0, 9.0, 10.0])
     alike = curves("a", layers=1, norm_key_0=ten, norm_query_0=ten, norm_value_0=ten)
-    assert figure5.growth([alike]) == "10 to 10 times"
+    assert made_up.growth([alike]) == "10 to 10 times"
 
 
 @pytest.mark.parametrize("corpus", [(), ("x",)])
@@ -238,7 +238,7 @@ def test_settings_are_those_of_the_reference_runs(
     monkeypatch.setattr(
         pretraining, "pretrain", lambda config, **_: SimpleNamespace(config=config, metrics={"loss": np.ones(2)})
     )
-    found = figure5.measure(Context(scale, 2, (), corpus))
+    found = made_up.measure_layers(Context(scale, 2, (), corpus))
     count, length = (2000, 64) if scale == "quick" else (20_000, 128)
     text = [["sample", count, 2], ["tokenizer", "wordpiece", 8000, length, {"exact": False}]] if corpus else []
     assert asked == [*text, *pretrained(scale, given_text=bool(corpus))]
