@@ -395,7 +395,7 @@ STILL: dict[str, dict[str, Any]] = {
         )
     },
     "figure5": {
-        "the usual start has another order": layer_starts(curves("usual start", late=0, norm_key_0=ramp(0, 5))),
+        "the usual start has another order": layer_starts(curves("usual start", late=0, norm_key_0=ramp(0, 5)))
     },
     "figure3": {
         "small models, random weights show less": small_word_maps(0.6, 0.59),
@@ -432,5 +432,5 @@ UNDECIDED: dict[str, dict[str, Any]] = {
         "six of nine words are no whole tokens": word_maps(0.6, 0.2, (1, 2, 2) * 3),
         "one group has a single whole token": word_maps(0.6, 0.2, (1, 1, 1, 1, 1, 1, 1, 2, 3)),
         "no word is a whole token": word_maps(0.6, 0.2, (2,) * 9),
-    },
+    }
 }

@@ -418,10 +418,7 @@ BAD: dict[str, dict[str, Any]] = {
         "infinite documents are no nearer than long ones": distances(0.5, 0.1, 4e-4, 5e-4),
         "too far on infinite documents": distances(0.5, 0.1, 0.02, 1.001e-3),
     },
-    "theorem3": {
-        "one seed below": second(1.0, 1.0, **THEOREM3),
-        "one seed above": second(6e4, 6e4, **THEOREM3),
-    },
+    "theorem3": {"one seed below": second(1.0, 1.0, **THEOREM3), "one seed above": second(6e4, 6e4, **THEOREM3)},
     "theorem5": {
         "one beta below": second(0.01, 0.2),
         "one beta above": second(0.8, 4.5e3),
@@ -531,7 +528,5 @@ UNDECIDED: dict[str, dict[str, Any]] = {
     },
     "finite-length": {"intervals are too wide": lengths(unit=0.03), "and about zero": lengths("30", 0.0, unit=0.03)},
     "coarse-to-fine": {"no run is half-way": groups(0.001), "one run is not": groups(fine=0.001, run=2)},
-    "topic-order": {
-        "one topic is not half-way": unequal(1, measured=[[float("nan"), *range(70, 0, -10)]] * 3),
-    },
+    "topic-order": {"one topic is not half-way": unequal(1, measured=[[float("nan"), *range(70, 0, -10)]] * 3)},
 }

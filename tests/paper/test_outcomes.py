@@ -75,10 +75,7 @@ def test_panels_side_by_side() -> None:
         (sandbox.block_runs(), "blocks"),
         (sandbox.block_runs(0.0, 0.0, 0.01), "neither"),
         (sandbox.diagonal_runs(), "diagonal"),
-        (
-            [*sandbox.block_runs()[:2], replace(sandbox.block_runs()[2], diverged=True)],
-            "1 of 3 diverged",
-        ),
+        ([*sandbox.block_runs()[:2], replace(sandbox.block_runs()[2], diverged=True)], "1 of 3 diverged"),
         ([replace(run, diverged=True) for run in sandbox.block_runs()], "3 of 3 diverged"),
     ],
 )
@@ -409,11 +406,7 @@ def test_theorem_5_reports_beta_and_alpha_over_beta() -> None:
     assert outcome.theory == (
         "beta in (0.264, 4.47e+03), alpha < 0.128 beta; exact minimiser beta = 35.2, loss 0.91276"
     )
-    assert outcome.numbers == {
-        "alpha": [1.0, 1.0, 2.0],
-        "beta": [50.0, 50.0, 50.0],
-        "loss": [0.9617, 0.9618, 0.9619],
-    }
+    assert outcome.numbers == {"alpha": [1.0, 1.0, 2.0], "beta": [50.0, 50.0, 50.0], "loss": [0.9617, 0.9618, 0.9619]}
     panel = outcome.figures[0].panels[0]
     assert isinstance(panel, Heat)
     assert outcome.figures[0].title == "Trained attention scores, diagonal W_V"

@@ -146,11 +146,7 @@ def test_the_nearest_setting_comes_near() -> None:
     assert all(0.9 < off[name] < 1.1 for name in off if name != "value tenth")
 
 
-NEAREST_CONFIG = {
-    "objective": {"loss": "squared-mean"},
-    "optimizer": {"lr": 0.001},
-    "model": figure4.NEAREST,
-}
+NEAREST_CONFIG = {"objective": {"loss": "squared-mean"}, "optimizer": {"lr": 0.001}, "model": figure4.NEAREST}
 
 
 def test_the_law_does_not_cover_the_nearest_setting_and_says_what_it_covers_nearby() -> None:
@@ -494,11 +490,7 @@ def test_a_map_without_predictions_does_not_hold() -> None:
 
 def test_a_cell_has_the_phase_of_most_seeds() -> None:
     place = {LOSS: "squared", LR: 0.1, SCALE: 0.01}
-    rows = [
-        place | models.point("never"),
-        place | models.point("at once"),
-        place | models.point("at once"),
-    ]
+    rows = [place | models.point("never"), place | models.point("at once"), place | models.point("at once")]
     (one,) = cells("sgd", rows)
     assert (one.measured, one.predicted, one.right, one.covered) == ("at once", "at once", True, True)
     assert one.row[LR] == 0.1

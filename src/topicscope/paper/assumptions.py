@@ -532,7 +532,7 @@ def judge_lengths(found: DiagonalExcess) -> Outcome:
                     ),
                 ],
                 columns=3,
-            ),
+            )
         ],
         tables=[
             TableData(

@@ -109,11 +109,7 @@ def judge_escapes(found: Escapes) -> Outcome:
                         log_x=True,
                     ),
                     Lines(
-                        "loss, one seed",
-                        falls,
-                        "s x time",
-                        "loss",
-                        levels=[(1 - 1 / ESCAPE_WORLD.v, "first plateau")],
+                        "loss, one seed", falls, "s x time", "loss", levels=[(1 - 1 / ESCAPE_WORLD.v, "first plateau")]
                     ),
                 ],
             )

@@ -353,10 +353,7 @@ def measure(context: Context) -> StageMaps:
     seeds: Axes = {"seed": [*context.seeds(1, 3)]}
     maps = {
         name: run_grid(
-            context,
-            setting | {LR: rates[context.scale], SCALE: scales} | seeds,
-            steps=steps,
-            optimizer={"name": name},
+            context, setting | {LR: rates[context.scale], SCALE: scales} | seeds, steps=steps, optimizer={"name": name}
         )
         for name, rates in RATES.items()
     }
