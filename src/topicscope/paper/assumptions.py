@@ -74,8 +74,6 @@ class Pattern:
 
 @dataclass(frozen=True)
 class RelaxedWorld:
-    """Of one world: W*, W(t) at the last step, the trained matrices, and how far these are from others."""
-
     best: Pattern
     flow: Pattern
     trained: list[Pattern]  # by run
@@ -131,10 +129,7 @@ def in_each(numbers: Iterable[str]) -> str:
 
 
 def relation_means(matrix: np.ndarray, same: np.ndarray) -> tuple[float, float, float, float]:
-    """Means over two words that share a topic, that share none, of the diagonal, and the share that they leave.
-
-    Common words are left out: they share a topic with every word.
-    """
+    """Means: same topic, different topic, diagonal; and the share of the norm that they leave. No common words."""
     kept = ~same[1:, 1:].all(1)
     words, together, own = matrix[1:, 1:][np.ix_(kept, kept)], same[1:, 1:][np.ix_(kept, kept)], np.eye(kept.sum()) > 0
     relations = (together & ~own, ~together, own)
@@ -169,10 +164,7 @@ def world_of(runs: list[training.Run], instead: training.RunConfig | None) -> Re
 
 
 def unrelaxed(name: str, config: training.RunConfig, base: training.RunConfig) -> training.RunConfig:
-    """The world that training must be further from than from its own, with as many words.
-
-    Of the many changes at once the length moves W(t) least: it alone is undone.
-    """
+    """Must be further from training than its own world. Of many changes the length moves W(t) least: it is undone."""
     if name == "many at once":
         return replace(config, documents=config.world.endless().prior)
     return replace(base, topic_model=UNRELAXED.get(name, base.topic_model))
@@ -403,7 +395,6 @@ class DiagonalExcess:
 
 
 def least_squares(context: Context, length: int | str, documents: int, sample: int) -> np.ndarray:
-    """The matrix of documents whose masks are drawn once; no step is ever taken."""
     return training.own_optimum(
         training.RunConfig.of(
             {
@@ -464,7 +455,6 @@ def covers(interval: Estimate, number: float) -> bool | None:
 
 
 def answer(found: DiagonalExcess, limit: float) -> str:
-    """Whether the diagonals of Figure 6 and Table 4 are that of W*."""
     sentences = []
     for name, runs in found.diagonals.items():
         excess = estimate([run.diagonal - run.same for run in runs])

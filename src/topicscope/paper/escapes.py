@@ -61,8 +61,8 @@ def measure_escapes(context: Context) -> Escapes:
             )
             times[seed].append(reached(course.times, -np.array(course.losses), -LEFT))
             losses.setdefault(scale, ((scale * np.array(course.times)).round(4).tolist(), course.losses))
-    force = ESCAPE_WORLD.growth().sigma / FlowWorld(ESCAPE_WORLD.T, ESCAPE_WORLD.v, 2).growth().sigma
-    return Escapes(list(scales), times, losses, force)
+    two = ESCAPE_WORLD._replace(tau=2).growth()
+    return Escapes(list(scales), times, losses, ESCAPE_WORLD.growth().sigma / two.sigma)
 
 
 def doublings(found: Escapes, seed: int) -> list[float]:
@@ -70,15 +70,15 @@ def doublings(found: Escapes, seed: int) -> list[float]:
     return [after / before for before, after in itertools.pairwise(found.times[seed])]
 
 
+def from_plateau(name: str, x: np.ndarray, losses: np.ndarray) -> Series:
+    late = losses <= 1 - 1 / ESCAPE_WORLD.v + DROP / 2
+    return Series(name, x[late].tolist(), losses[late].round(6).tolist())
+
+
 def judge_escapes(found: Escapes) -> Outcome:
     last = {seed: doublings(found, seed)[-1] for seed in found.times}
     products = {seed: (np.array(found.scales) * times).tolist() for seed, times in found.times.items()}
     checks = [None if np.isnan(ratio) else abs(ratio / 2 - 1) <= CLOSE for ratio in last.values()]
-    falls = []
-    for scale, (x, losses) in found.losses.items():
-        late = np.array(losses) <= 1 - 1 / ESCAPE_WORLD.v + DROP / 2  # from the first plateau on
-        y = np.array(losses)[late].round(6).tolist()
-        falls.append(Series(f"s = {scale:.3g}", np.array(x)[late].tolist(), y))
     smallest, halved = found.scales[-1], listed(last.values())
     return Outcome(
         paper="not asked; its second stage has several topics per document",
@@ -109,7 +109,11 @@ def judge_escapes(found: Escapes) -> Outcome:
                         log_x=True,
                     ),
                     Lines(
-                        "loss, one seed", falls, "s x time", "loss", levels=[(1 - 1 / ESCAPE_WORLD.v, "first plateau")]
+                        "loss, one seed",
+                        [from_plateau(f"s = {s:.3g}", *map(np.array, course)) for s, course in found.losses.items()],
+                        "s x time",
+                        "loss",
+                        levels=[(1 - 1 / ESCAPE_WORLD.v, "first plateau")],
                     ),
                 ],
             )
@@ -162,8 +166,6 @@ RATIO = 3.0  # of two neighbouring scales
 
 @dataclass(frozen=True)
 class Escape:
-    """A flow: when topics and when key and query are half-way (NaN: never), and the course of the topic contrast."""
-
     scale: float
     seed: int
     value: float
@@ -235,7 +237,6 @@ def measure_starts(context: Context) -> StartFlows:
 
 
 def last_ratio(flows: list[Escape]) -> float:
-    """t(s / 3) / t(s) at the two smallest scales: 3 where s t is constant."""
     return flows[-1].value / flows[-2].value
 
 
@@ -284,11 +285,13 @@ def starts_figure(found: StartFlows) -> Figure:
         Series("predicted", [*covered], [law.key / law.value for law in covered.values()]),
         Series("one-hot, predicted", [*one_hot], [law.one_hot_key / law.one_hot_value for law in one_hot.values()]),
     ]
-    courses = []
-    for flow in first:
-        x = [flow.scale * time for time in flow.times if flow.scale * time <= 5]
-        y = np.round(flow.contrast[1 : len(x)], 5).tolist()
-        courses.append(Series(f"s = {flow.scale:.3g}", x[1:], y))
+    courses = [
+        Series(
+            f"s = {flow.scale:.3g}",
+            *until((flow.scale * np.array(flow.times)).tolist()[1:], flow.contrast[1:], 5),
+        )
+        for flow in first
+    ]
     lines = partial(Lines, x_label="scale s of the start", log_x=True, log_y=True)
     return Figure(
         "small-start",
@@ -476,7 +479,6 @@ def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
 
 
 def squared_growth(world: FlowWorld, seed: int) -> float:
-    """The same start under squared loss: |W_K| over its start when 99% of the topics are learnt."""
     until = math.log(100) / (2 * contrast_eigenvalue(world.growth()))
     course = gradient_flow(world.population(), world.start(MASK_SCALES[0], seed), until)
     return float(course.norm("key")[-1] / course.norm("key")[0])
@@ -511,7 +513,6 @@ def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -
 
 
 def mask_panel(world: FlowWorld, found: MaskFlows) -> Lines:
-    """|W_K| of the first seed, and the topic contrast of W_V, up to the time at which it is half-way."""
     first = [leaving for leaving in found.flows if leaving.world == world and leaving.seed == found.flows[0].seed]
     end, top = 1.1 * first[0].half, 3 * LEAVES
     times = np.linspace(0, end, 80)

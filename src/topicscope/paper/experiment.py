@@ -105,8 +105,6 @@ class Number:
 
 @dataclass(frozen=True)
 class Context:
-    """How large a reproduction is, from which seed, and on which of the user's models and texts."""
-
     scale: Scale = "quick"
     seed: int = 0
     models: tuple[str, ...] = ()  # folders or hub ids
@@ -194,7 +192,6 @@ def verdict(*checks: bool | None) -> Verdict:
 
 
 def cell(value: float | None) -> str:
-    """A number of a table; '-' where there is none."""
     return "-" if value is None or math.isnan(value) else f"{value:.3g}"
 
 

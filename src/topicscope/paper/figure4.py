@@ -136,8 +136,6 @@ class StageNorms:
 
 @dataclass(frozen=True)
 class Timing:
-    """Mean half-way steps of the parts, and the stage separation where every norm of every run has risen."""
-
     halves: dict[str, float]
     separation: Estimate | None
 
@@ -166,7 +164,6 @@ def measure(context: Context) -> StageNorms:
 
 
 def beside(runs: Sequence[Norms]) -> list[list[str]]:
-    """Each number of the figure: its range, ours over the seeds, and the worst factor between them."""
     rows = []
     for name, ends in RANGES.items():
         numbers = [readings(run)[name] for run in runs]
@@ -186,12 +183,9 @@ def sizes(runs: Sequence[Norms]) -> str:
 
 
 def predicted(config: training.RunConfig) -> str:
-    """Half-way steps that the law of the dynamics gives; where it gives none, why not, and those of the nearest model.
-
-    That has squared loss, one-hot words, no biases of attention, infinite documents and full batches.
-    """
+    """Half-way steps by the law of the dynamics; where it covers not this setting, why, and those of the nearest."""
     model, optimizer, vocabulary = config.model, config.optimizer, config.topic_model.vocabulary
-    law = dynamics(
+    steps = dynamics(
         config.world.endless(),
         attention_dim=model.attention_width(vocabulary),
         init_scale=model.start_scale(vocabulary),
@@ -200,8 +194,7 @@ def predicted(config: training.RunConfig) -> str:
         lr=optimizer.lr,
         eps=optimizer.eps,
         output_bias=model.prediction_bias == "trained",
-    )
-    steps = law.steps
+    ).steps
     assert steps is not None
     said = ", ".join(
         f"{name} half-way at step {step:,.0f}"
@@ -209,12 +202,13 @@ def predicted(config: training.RunConfig) -> str:
         if step is not None
     )
     outside = ", ".join(refusal.reason for refusal in LAWS["half-way"].refusals(config))
-    why_not = (
+    if not outside:
+        return said or "no step is known"
+    return (
         "order: near zero the gradients of key and query are of second order. Times: no law covers this setting "
         f"({outside}). In the nearest setting that a law covers (squared loss, one-hot words, infinite documents, full "
-        "batches): "
+        f"batches): {said or 'no step is known'}"
     )
-    return (why_not if outside else "") + (said or "no step is known")
 
 
 def series(name: str, norm: np.ndarray) -> Series:
@@ -222,35 +216,24 @@ def series(name: str, norm: np.ndarray) -> Series:
 
 
 def figures_of(settings: dict[str, list[Norms]]) -> list[Figure]:
-    """The figure's steps in the nearest setting, with the range of its curves behind ours; and all settings."""
     shown = [{name: norm[: FIGURE_STEPS + 1] for name, norm in run.items()} for run in next(iter(settings.values()))]
     bands = stage_bands({name: np.mean([run[name] for run in shown], 0) for name in shown[0]})
-    nearest = [
-        Lines(
-            f"||W_{part[0].upper()}||_F",
-            [*envelope(part), *(series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(shown))],
-            "step",
-            "Frobenius norm",
-            bands=bands,
-        )
-        for part in ("key", "query", "value")
-    ]
-    shares = [
-        Lines(
-            f"||W_{part[0].upper()}||_F, share of its end",
-            [series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1]) for name, (run, *_) in settings.items()],
-            "step",
-            "share of the final norm",
-        )
-        for part in ("key", "value")
-    ]
     return [
         Figure(
             "figure4",
             "Norms in the setting nearest to the figure",
             "Norms of key, query and value against steps, over the range of the paper's curves: value rises first, key "
             "and query later.",
-            nearest,
+            [
+                Lines(
+                    f"||W_{part[0].upper()}||_F",
+                    [*envelope(part), *(series(f"seed {seed}", run[f"norm_{part}"]) for seed, run in enumerate(shown))],
+                    "step",
+                    "Frobenius norm",
+                    bands=bands,
+                )
+                for part in ("key", "query", "value")
+            ],
             columns=3,
             colours={NINE: "#E69F00"},
         ),
@@ -258,7 +241,18 @@ def figures_of(settings: dict[str, list[Norms]]) -> list[Figure]:
             "figure4-settings",
             "All settings, one seed each",
             "Norms of key and value as shares of their final norm, for all settings.",
-            shares,
+            [
+                Lines(
+                    f"||W_{part[0].upper()}||_F, share of its end",
+                    [
+                        series(name, run[f"norm_{part}"] / run[f"norm_{part}"][-1])
+                        for name, (run, *_) in settings.items()
+                    ],
+                    "step",
+                    "share of the final norm",
+                )
+                for part in ("key", "value")
+            ],
         ),
     ]
 

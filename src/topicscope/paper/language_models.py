@@ -53,10 +53,7 @@ class Probed:
 
 
 def measure_models(context: Context, words: int | None = None, **settings: Any) -> Probed:
-    """The user's models on the user's text; without them the small ones, `words` of each known topic (None: all).
-
-    Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000).
-    """
+    """The user's models on the user's text; else the small ones, `words` of each known topic (None: all)."""
     if not context.models:
         small = small_models(context)
         config = {"models": [model.name for model in small.models], "corpus": [MADE_UP], "losses": small.losses}
@@ -84,7 +81,6 @@ def ratio_number(paper: tuple[float, float]) -> Number:
 
 
 def attention_ratio(effect: Effect | None) -> float:
-    """NaN where there is none: comparisons with it are false."""
     return math.nan if effect is None or effect.ratio is None else effect.ratio
 
 
@@ -101,7 +97,6 @@ def p_value(effect: Effect | None) -> float:
 
 
 def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
-    """Of small models the attention of a decoder is judged where there is one."""
     rows, models = found.probe.rows, found.config["models"]
     decoded = [{"attention": row.parts.get(DECODED, row.attention)} if found.known else {} for row in rows]
     effects = [(row, row.effects | own) for row, own in zip(rows, decoded, strict=True)]
@@ -421,10 +416,7 @@ def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple
 
 
 def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[float, list[str]]:
-    """Share of all words that are in the right fitted topic, and the true name of each fitted topic.
-
-    Fitted and true topics are matched one to one so that the share is largest.
-    """
+    """Share of words in the right fitted topic, and the topics' true names; matched one to one for the best share."""
     from scipy.optimize import linear_sum_assignment
 
     true = {word: k for k, topic in enumerate(lists.values()) for word in topic}

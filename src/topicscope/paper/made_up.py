@@ -99,9 +99,7 @@ class MadeUpLanguage:
 
 
 def topic_words(topics: int, size: int) -> Float[np.ndarray, "K W"]:
-    """Probability of each word in each topic: its own words, the r-th in proportion to r^-.1, and the last ones of the
-    topic before it.
-    """
+    """Of each word in each topic: its own, the r-th in proportion to r^-.1, and the last of the topic before."""
     own = np.arange(1, size + 1) ** -0.1
     table = np.zeros((topics, topics * size))
     for topic in range(topics):
@@ -233,9 +231,7 @@ class Curves:
         return f"{self.setting}, seed {self.run.config.seed % 1000}"
 
     def starts(self) -> dict[str, dict[str, float]]:
-        """By layer the steps at which its norms have made a tenth of their rise; NaN where one has not risen."""
-        metrics = self.run.metrics
-        return {layer: pages.starts(metrics, layer) for layer in layer_names(metrics)}
+        return {layer: pages.starts(self.run.metrics, layer) for layer in layer_names(self.run.metrics)}
 
 
 @dataclass(frozen=True)
@@ -375,7 +371,6 @@ def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.P
 
 
 def measure_timeline(context: Context) -> Timelines:
-    """The sandbox in the setting nearest to Figure 4, at twice its rate."""
     runs = train_many(
         context,
         objective={"loss": "squared-mean"},

@@ -70,10 +70,7 @@ class Blocks:
 
 
 def heat(title: str, values: np.ndarray, config: training.RunConfig) -> Heat:
-    """A matrix over the vocabulary: [MASK], then the words topic by topic.
-
-    Colours go from the 0.2% to the 99.8% quantile, so that single entries do not hide the rest.
-    """
+    """A matrix over [MASK] and the words by topic; colours end at the .2% and 99.8% quantiles, to show the rest."""
     low, high = np.quantile(values, [0.002, 0.998]).tolist()
     topics, words = config.topic_model.topics, config.topic_model.block_size
     rounded = np.round(values.astype(float), 6).tolist()
@@ -100,7 +97,6 @@ def blocks_of(run: training.Run) -> Blocks:
 
 
 def contrast(runs: Sequence[Blocks]) -> Estimate:
-    """Same-topic minus different-topic mean, diagonal left out, over seeds."""
     return estimate([run.contrast for run in runs])
 
 
@@ -120,10 +116,7 @@ class Panel:
         return f"{self.config.objective.loss}, {'SGD' if self.config.optimizer.name == 'sgd' else 'Adam'}"
 
     def pattern(self, *, diagonal_counts: bool) -> str:
-        """Diagonal is the special case of Figure 1: over seeds, a diagonal that has grown and stands above all else.
-
-        Near-zero embeddings have a diagonal too, so it has to have doubled from the start.
-        """
+        """Diagonal, the special case of Figure 1: above all else, and at least doubled since the start."""
         lost = sum(run.diverged for run in self.runs)
         if lost:
             return f"{lost} of {len(self.runs)} diverged"
@@ -160,10 +153,7 @@ def judge_panels(
     weak: Sequence[int] = (),
     diagonal_counts: bool = False,
 ) -> Outcome:
-    """`paper_means`: what the paper prints: same topic, different topic, diagonal.
-
-    `weak`: panels that show no blocks in the paper itself, and do not decide the verdict.
-    """
+    """`paper_means`: same topic, different topic, diagonal. `weak` panels have no blocks in the paper: not judged."""
     labels = [panel.label for panel in panels]
     patterns = [panel.pattern(diagonal_counts=diagonal_counts) for panel in panels]
     contrasts, spreads = [contrast(panel.runs) for panel in panels], [mean_spread(panel.runs) for panel in panels]
@@ -275,7 +265,6 @@ FIGURE1 = Experiment(
 def of_values(
     name: str, claim: str, what: str, paper_means: Sequence[Means], model: dict[str, str], *, l2: object, seconds: int
 ) -> Experiment[list[Panel]]:
-    """Figures 2, 9 and 10: one-hot embedding, the value matrix trained, attention uniform or trained."""
     same, different, _ = paper_means[ADAM]
     return Experiment(
         id=name,
@@ -579,7 +568,6 @@ def measure_diagonal_rows(context: Context) -> list[AttentionRow]:
 
 
 def judge_diagonal_rows(found: list[AttentionRow]) -> Outcome:
-    """A run is in order if it attends the same word most, then other topics, the own topic least."""
     theorem, diagonal = theorem5(Setting.of(10, 10, 3)), {}
     orders, means, numbers, rows = [], {}, {}, []
     for row in found:

@@ -143,8 +143,8 @@ class Reproduction(Result):
         columns = {
             name: [row[name] for row in rows] for name in ("id", "claim", "paper", "theory", "measured", "verdict")
         }
-        seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
-        return pyarrow.table(columns | {"seconds": seconds})
+        seconds = [self.seconds.get(name) for name in self.outcomes]
+        return pyarrow.table(columns | {"seconds": pyarrow.array(seconds, pyarrow.float64())})
 
     def summary(self) -> list[str]:
         return [
@@ -217,7 +217,6 @@ class Reproduction(Result):
 
 
 def finite(value: object) -> object:
-    """Numbers that JSON can hold: None for infinities and NaN."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -351,7 +350,6 @@ def read_reproduction(folder: str | Path) -> Reproduction:
 
 
 def outcomes_so_far(folder: str | Path) -> Reproduction:
-    """All outcomes that a folder holds by now, also while others are computed."""
     folder = Path(folder)
     context = stored_context(folder)
     return Reproduction.of(
@@ -387,10 +385,7 @@ def write_outcome(folder: Path, experiment: str, context: Context, outcome: Outc
 
 
 def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> Outcome | None:
-    """A stored outcome; None where it is damaged, was changed, or is of another context.
-
-    Without `inputs` the models and texts that it was made from do not matter.
-    """
+    """None: damaged, changed or of another context. Without `inputs` any models and texts of the user will do."""
     try:
         content = read_bytes(outcome_path(folder, experiment))
         stored = files.unsealed(parse_json(content, experiment, finite=False))  # figures may have gaps

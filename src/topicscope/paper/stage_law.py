@@ -156,7 +156,6 @@ def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = 8.0) ->
 
 @lru_cache(maxsize=1)
 def stage_flows(context: Context) -> list[StageFlow]:
-    """All worlds, scales and seeds; computed once per process."""
     seeds = context.seeds(2, 5)
     return [stage_flow(world, s, i) for world in WORLDS for s in SCALES[context.scale] for i in seeds]
 
@@ -165,7 +164,6 @@ CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a 
 
 
 def measure_flows(context: Context) -> list[StageFlow]:
-    """At full scale one flow of the large world too."""
     large = [stage_flow(LARGE, COMMON, 1000 * context.seed, after=1.0)] if context.scale == "full" else []
     return [*stage_flows(context), *large]
 
@@ -495,7 +493,6 @@ ALIKE, NONE = 0.9, 0.01  # the least of the T - 1 over the largest; the next one
 
 
 def shares(flow: StageFlow) -> tuple[float, float]:
-    """The least of the first T - 1 singular values over the largest, and the next one over the least."""
     last, following = flow.singular[flow.world.T - 2 : flow.world.T]
     return last / flow.singular[0], following / last
 

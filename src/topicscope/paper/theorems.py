@@ -70,11 +70,7 @@ def measure_attention(context: Context, kind: ValueMatrix) -> Trained:
 
 
 def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[float, float]:
-    """alpha and beta of trained scores (query word in rows).
-
-    For each query word: the mean of exp(score) over other words of its topic, and exp(score) of the word itself, each
-    over the mean of exp(score) over words of different topics. alpha and beta are the means over query words.
-    """
+    """alpha and beta: mean weight to other words of the topic, and to the word itself, over other topics' words."""
     weight, topic = np.exp(scores[1:, 1:]), topic_of_word[1:]
     same = topic[:, None] == topic
     other = np.where(~same, weight, 0).sum(1) / (~same).sum(1)
@@ -202,7 +198,6 @@ DOCUMENTS: dict[int | str, tuple[int, int]] = {
 
 
 def measure_theorem2(context: Context) -> Trained:
-    """Relative distances to Theorem 2 by document length; W_V of the first run on infinite documents."""
     exact = theorem2(Setting.of(10, 10, 3)).matrix()
     runs = {
         str(length): train_many(
@@ -358,7 +353,6 @@ def measure_loss(context: Context, loss: str) -> PartLosses:
 
 
 def judge_losses(found: list[PartLosses]) -> Outcome:
-    """What each training loses of the gain of training everything; less than a fifth is small, if there is a gain."""
     rows, numbers, panels, small, copying = [], {}, [], [], ""
     for one in found:
         dev = {trained: estimate(losses) for trained, losses in one.dev.items()}

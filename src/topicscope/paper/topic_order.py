@@ -47,10 +47,7 @@ FLOW: dict[str, object] = {
 
 
 def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **settings: Any) -> list[training.Run]:
-    """Only the value matrix is trained, by SGD of this rate; `kept` matrices of its course are kept.
-
-    The full scale has four times the steps in the same time of flow.
-    """
+    """SGD of W_V alone; `kept` matrices are kept. The full scale has four times the steps in the same time."""
     finer = context.pick(1, 4)
     total = finer * steps
     snapshots = {"snapshots": list(range(0, total + 1, total // kept))} if kept else {}
@@ -265,7 +262,6 @@ def contrasts(matrix: Matrix) -> Contrasts:
 
 
 def world_of(rho: float) -> SmallWorld:
-    """The topics, and all 36 sets of them with their probabilities."""
     return subset_world(TOPICS, WORDS, grouped_subsets(TOPICS, TAU, GROUPS, rho))
 
 
