@@ -232,8 +232,10 @@ def law_at(scale: float) -> StartLaw:
 
 def measure_starts(context: Context) -> StartFlows:
     scales = SCALES if context.scale == "quick" else (*SCALES, SCALES[-1] / RATIO)
-    flows = {seed: [escape(scale, seed) for scale in scales] for seed in context.seeds(2, 5)}
-    return StartFlows(flows, {scale: law_at(scale) for scale in scales})
+    return StartFlows(
+        {seed: [escape(scale, seed) for scale in scales] for seed in context.seeds(2, 5)},
+        {scale: law_at(scale) for scale in scales},
+    )
 
 
 def last_ratio(flows: list[Escape]) -> float:
@@ -246,7 +248,6 @@ def by_logarithm(flows: list[Escape]) -> float:
 
 
 def start_checks(flows: list[Escape], laws: dict[float, StartLaw]) -> list[bool | None]:
-    """Of one seed; None where a half-way point that is needed was not reached."""
     if not all(math.isfinite(flow.value + flow.key) for flow in flows):
         return [None]
     off = [abs(flow.value / laws[flow.scale].value - 1) for flow in flows if math.isfinite(laws[flow.scale].value)]
@@ -265,26 +266,6 @@ def starts_figure(found: StartFlows) -> Figure:
     by_factor = first[-2].value - first[-3].value  # of a + b ln(1/s), per factor of 3
     straight = {s: first[-2].value + by_factor * math.log(first[-2].scale / s) / math.log(RATIO) for s in scales}
     positive = {s: time for s, time in straight.items() if time > 0}
-    halves = [
-        *(
-            Series(f"{part}, seed {seed}", scales, [getattr(flow, part) for flow in flows], markers=True)
-            for seed, flows in found.flows.items()
-            for part in ("value", "key")
-        ),
-        *(
-            Series(f"{part}, predicted", [*covered], [getattr(law, part) for law in covered.values()])
-            for part in ("value", "key")
-        ),
-        Series("a + b ln(1/s)", [*positive], [*positive.values()], thin=True),
-    ]
-    apart = [
-        *(
-            Series(f"seed {seed}", scales, [flow.apart for flow in flows], markers=True)
-            for seed, flows in found.flows.items()
-        ),
-        Series("predicted", [*covered], [law.key / law.value for law in covered.values()]),
-        Series("one-hot, predicted", [*one_hot], [law.one_hot_key / law.one_hot_value for law in one_hot.values()]),
-    ]
     courses = [
         Series(
             f"s = {flow.scale:.3g}",
@@ -299,8 +280,38 @@ def starts_figure(found: StartFlows) -> Figure:
         "Left: half-way times against s; value follows 1/s, not ln(1/s). Middle: key's half-way time over value's "
         "falls as s gets smaller; with one-hot words this ratio rises. Right: topic contrast against s x time.",
         [
-            lines("half-way times", halves, y_label="time"),
-            lines("key over value", apart, y_label="t50(key) / t50(value)"),
+            lines(
+                "half-way times",
+                [
+                    *(
+                        Series(f"{part}, seed {seed}", scales, [getattr(flow, part) for flow in flows], markers=True)
+                        for seed, flows in found.flows.items()
+                        for part in ("value", "key")
+                    ),
+                    *(
+                        Series(f"{part}, predicted", [*covered], [getattr(law, part) for law in covered.values()])
+                        for part in ("value", "key")
+                    ),
+                    Series("a + b ln(1/s)", [*positive], [*positive.values()], thin=True),
+                ],
+                y_label="time",
+            ),
+            lines(
+                "key over value",
+                [
+                    *(
+                        Series(f"seed {seed}", scales, [flow.apart for flow in flows], markers=True)
+                        for seed, flows in found.flows.items()
+                    ),
+                    Series("predicted", [*covered], [law.key / law.value for law in covered.values()]),
+                    Series(
+                        "one-hot, predicted",
+                        [*one_hot],
+                        [law.one_hot_key / law.one_hot_value for law in one_hot.values()],
+                    ),
+                ],
+                y_label="t50(key) / t50(value)",
+            ),
             Lines("topic contrast, one seed", courses, "s x time", "share of 1/k", levels=[(0.5, "half")]),
         ],
         columns=3,
@@ -453,8 +464,12 @@ def key_law(law: MaskFirst, world: FlowWorld, times: Float[np.ndarray, " n"]) ->
 
 
 def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
-    population = Population.of(world.topic_model, world.prior, Masking(), "cross-entropy")
-    course = gradient_flow(population, world.start(scale, seed), HORIZON, keep=True)
+    course = gradient_flow(
+        Population.of(world.topic_model, world.prior, Masking(), "cross-entropy"),
+        world.start(scale, seed),
+        HORIZON,
+        keep=True,
+    )
     key = course.norm("key") / course.norm("key")[0]
     pi = topic_contrasts(world.T, world.v) / (world.T - 1)
     contrast = [float(np.vdot(weights["value"], pi)) for weights in course.states]

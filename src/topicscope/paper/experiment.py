@@ -93,7 +93,6 @@ class Number:
         return Compared(self.name, self.what, "-" if self.paper is None else span(self.paper), cell(ours))
 
     def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
-        """The sentence for a pattern that is reproduced in another size, with this reason or the usual one."""
         if verdict != "reproduced" or self.close(ours) is not False:
             return ""
         both = self.compared(ours)

@@ -156,11 +156,13 @@ def measure(context: Context) -> StageNorms:
         name: train_many(context, steps=STEPS, objective={"loss": loss}, optimizer={"lr": lr}, model=model)
         for name, (loss, lr, model) in SETTINGS.items()
     }
-    norms = {
-        name: [{f"norm_{part}": run.metrics[f"norm_{part}"] for part in PARTS} for run in here]
-        for name, here in runs.items()
-    }
-    return StageNorms(norms, next(iter(runs.values()))[0].config)
+    return StageNorms(
+        {
+            name: [{f"norm_{part}": run.metrics[f"norm_{part}"] for part in PARTS} for run in here]
+            for name, here in runs.items()
+        },
+        next(iter(runs.values()))[0].config,
+    )
 
 
 def beside(runs: Sequence[Norms]) -> list[list[str]]:
@@ -418,10 +420,11 @@ def measure_clocks(context: Context) -> ClockRuns:
     for world, eps in itertools.product(WORLDS, EPSILONS[context.scale]):
         said = predicted_clock(world, eps)
         # the half-way step of key by one entry with Adam's own averages
-        entry = entry_steps(
-            world.growth(), value=said.value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps
+        said = said._replace(
+            followed=entry_steps(
+                world.growth(), value=said.value, attention_dim=world.width, init_scale=SCALE, lr=RATE, eps=eps
+            )
         )
-        said = said._replace(followed=entry)
         assert said.attention is not None
         runs = train(context, world, eps, 10 * round(LONGER * said.attention / 10))
         value, key = zip(*(half_way_steps(run, world) for run in runs), strict=True)

@@ -48,8 +48,9 @@ class Probed:
 
     @property
     def differs(self) -> str:
-        own = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
-        return "" if self.known else own
+        if self.known:
+            return ""
+        return "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
 
 
 def measure_models(context: Context, words: int | None = None, **settings: Any) -> Probed:
@@ -58,16 +59,9 @@ def measure_models(context: Context, words: int | None = None, **settings: Any) 
         small = small_models(context)
         config = {"models": [model.name for model in small.models], "corpus": [MADE_UP], "losses": small.losses}
         return Probed(probe_small(context, words, **settings), config, known=True)
-    wanted = language.ProbeConfig(
-        context.models,
-        context.corpus,
-        documents=context.pick(250, 1000),
-        seed=context.seed,
-        device="cpu",
-        ablation=False,
-        **settings,
-    )
-    return Probed(language.probe(wanted), {"models": list(context.models), "corpus": list(context.corpus)})
+    options = {"documents": context.pick(250, 1000), "seed": context.seed, "device": "cpu", "ablation": False}
+    probe = language.probe(language.ProbeConfig(context.models, context.corpus, **options, **settings))
+    return Probed(probe, {"models": list(context.models), "corpus": list(context.corpus)})
 
 
 def ratio_number(paper: tuple[float, float]) -> Number:
@@ -114,7 +108,6 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
     measures = [name for name in pages.MAIN_MEASURES if name in judged or not found.known]
 
     def text(name: str, effect: Effect | None) -> str:
-        """A ratio; of small models, where the different-topic mean may be zero, both means."""
         if not found.known:
             return language.ratio_text(effect)
         return f"{name} -" if effect is None else f"{name} {effect.same:.3g} against {effect.different:.3g}"
@@ -291,11 +284,6 @@ def judge_words(found: WordMaps) -> Outcome:
     open_ = [model for model, gap in gaps.items() if math.isnan(gap)]
     wrong = [model for model, gap in gaps.items() if gap <= max(0.0, fresh.get(model, 0.0))]
     pieces = {model: [w for w, n in zip(m.words, m.pieces, strict=True) if n > 1] for model, m in found.maps.items()}
-    random = [
-        replace(panel, title=f"{panel.title}, random weights")
-        for words in found.random.values()
-        for panel in pages.word_figure(words).panels
-    ]
     return Outcome(
         paper=PAPER_MAP,
         theory="-",
@@ -311,7 +299,14 @@ def judge_words(found: WordMaps) -> Outcome:
                 "figure3",
                 "Cosine of word embeddings",
                 "Heat maps of cosines between nine words of three topics; *: mean over the pieces of the word.",
-                [*(panel for words in found.maps.values() for panel in pages.word_figure(words).panels), *random],
+                [
+                    *(panel for words in found.maps.values() for panel in pages.word_figure(words).panels),
+                    *(
+                        replace(panel, title=f"{panel.title}, random weights")
+                        for words in found.random.values()
+                        for panel in pages.word_figure(words).panels
+                    ),
+                ],
             )
         ],
         tables=[
@@ -456,7 +451,6 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
     silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and random is not None and random[0] <= 0 <= random[1]
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
-    losses = Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])
     probed = [*pages.head_figures(heads), *pages.topic_figures(found.probe.topics)]
     return Outcome(
         paper="same-topic words are more similar and attend to each other more (Table 1)",
@@ -473,7 +467,14 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
                 "pipeline-training",
                 "A small BERT on texts from word lists",
                 "Loss against steps.",
-                [Lines("training", [losses], "step", "masked-word loss")],
+                [
+                    Lines(
+                        "training",
+                        [Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])],
+                        "step",
+                        "masked-word loss",
+                    )
+                ],
                 columns=1,
             ),
             *(replace(figure, name=f"pipeline-{number}") for number, figure in enumerate(probed, start=1)),

@@ -266,11 +266,9 @@ def measure_layers(context: Context) -> LayerRuns:
             "batch_size": batch_size,
             "micro_batch": batch_size if quick else None,  # small batches cost mostly their calls
         }
-        configs = [pretraining.PretrainConfig.of(settings | {"seed": seed}) for seed in context.seeds(1, 3)]
-        return [
-            Curves(f"{start}, AdamW {lr:g}", pretraining.pretrain(config, texts=texts, tokenizer=tokenizer))
-            for config in configs
-        ]
+        configs = (pretraining.PretrainConfig.of(settings | {"seed": seed}) for seed in context.seeds(1, 3))
+        trained = (pretraining.pretrain(config, texts=texts, tokenizer=tokenizer) for config in configs)
+        return [Curves(f"{start}, AdamW {lr:g}", run) for run in trained]
 
     slow, fast = context.pick((0.001, 0.003), (0.0003, 0.001))  # wider models take smaller steps
     return LayerRuns(runs("near zero", fast) + runs("near zero", slow), runs("usual start", slow), bool(context.corpus))
@@ -379,7 +377,7 @@ def measure_timeline(context: Context) -> Timelines:
         steps=3000,
         snapshots="log",
     )
-    effects = [training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs]
+    effects = (training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs)
     sandbox, config = list(map(measures.Timeline.of, effects)), runs[0].config.as_dict()
     if not context.corpus:
         return Timelines(sandbox, None, config)

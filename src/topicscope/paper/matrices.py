@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 import numpy as np
@@ -73,8 +73,9 @@ def heat(title: str, values: np.ndarray, config: training.RunConfig) -> Heat:
     """A matrix over [MASK] and the words by topic; colours end at the .2% and 99.8% quantiles, to show the rest."""
     low, high = np.quantile(values, [0.002, 0.998]).tolist()
     topics, words = config.topic_model.topics, config.topic_model.block_size
-    rounded = np.round(values.astype(float), 6).tolist()
-    return Heat(title, rounded, topics=topics, words_per_topic=words, low=low, high=high)
+    return Heat(
+        title, np.round(values.astype(float), 6).tolist(), topics=topics, words_per_topic=words, low=low, high=high
+    )
 
 
 def table_of(run: training.Run) -> tuple[str, np.ndarray]:
@@ -85,7 +86,6 @@ def table_of(run: training.Run) -> tuple[str, np.ndarray]:
 
 
 def blocks_of(run: training.Run) -> Blocks:
-    """With the spread of the different-topic entries: the contrast has to stand out from it."""
     name, matrix = table_of(run)
     topics = run.config.topic_model.topic_of_word[1:]
     return Blocks(
@@ -220,13 +220,16 @@ def judge_gram(found: list[Panel]) -> Outcome:
         weak=(2,),
         diagonal_counts=True,
     )
-    path = Figure(
-        "figure1-path",
-        "When blocks come and go",
-        "Same-topic minus different-topic mean, and diagonal minus same-topic mean, of W_E'W_E against training steps.",
-        [path_lines(panel.label, panel.paths) for panel in found],
+    outcome.figures.append(
+        Figure(
+            "figure1-path",
+            "When blocks come and go",
+            "Same-topic minus different-topic mean, and diagonal minus same-topic mean, of W_E'W_E against training "
+            "steps.",
+            [path_lines(panel.label, panel.paths) for panel in found],
+        )
     )
-    return replace(outcome, figures=[*outcome.figures, path])
+    return outcome
 
 
 def path_lines(title: str, paths: Sequence[dict[str, np.ndarray]]) -> Lines:

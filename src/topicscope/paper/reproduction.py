@@ -161,7 +161,6 @@ class Reproduction(Result):
         return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
 
     def sizes(self, name: str) -> str:
-        """A sentence where the pattern is reproduced and the paper's number and ours are not close; else nothing."""
         outcome = self.outcomes[name]
         return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours, outcome.differs)
 
@@ -277,8 +276,8 @@ def reproduce(
         seconds = read_seconds(folder)
 
         def report() -> None:
-            done = sum(expected[name] for name in outcomes)
-            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
+            note = f"{len(outcomes)} of {len(expected)} done"
+            show("experiments", sum(expected[name] for name in outcomes), sum(expected.values()), note)
 
         def take(name: str, outcome: Outcome) -> None:
             outcomes[name] = outcome

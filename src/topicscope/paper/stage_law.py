@@ -379,8 +379,12 @@ class SgdCourse:
         growth, norm = setting.world.growth(), run.metrics["norm_key"]
         start = {part: run.snapshots[0][part].astype(float) for part in ("value", "key", "query")}
         half = growth.half_time(setting.width, growth.realised_start(start["key"], start["query"]))
-        law = key_law(growth, start, setting.rate * np.arange(len(norm)))
-        return cls(norm.tolist(), law, half / setting.rate, run.metrics["norm_value"].tolist())
+        return cls(
+            norm.tolist(),
+            key_law(growth, start, setting.rate * np.arange(len(norm))),
+            half / setting.rate,
+            run.metrics["norm_value"].tolist(),
+        )
 
 
 @dataclass(frozen=True)
@@ -405,8 +409,12 @@ def measure_sgd(context: Context) -> SgdCourses:
         objective={"loss": "squared"},
         optimizer={"name": "sgd", "lr": setting.rate},
     )
-    courses = [SgdCourse.of(setting, run) for run in runs]
-    return SgdCourses(setting, courses, setting.world.growth().plateau_norm(setting.width), runs[0].config.as_dict())
+    return SgdCourses(
+        setting,
+        [SgdCourse.of(setting, run) for run in runs],
+        setting.world.growth().plateau_norm(setting.width),
+        runs[0].config.as_dict(),
+    )
 
 
 def lines(courses: list[SgdCourse], name: str, law: str = "", *, markers: bool = False) -> list[Series]:

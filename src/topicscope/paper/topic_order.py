@@ -112,9 +112,13 @@ def law_of(runs: list[training.Run]) -> TopicLaw:
 
 
 def measure_topics(context: Context) -> TopicTimes:
-    world = {"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS}
     runs = {
-        name: train_flow(context, 0.5, 800, 200, topic_model=world, documents=documents | {"length": "infinite"})
+        name: train_flow(
+            context,
+            *(0.5, 800, 200),
+            topic_model={"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS},
+            documents=documents | {"length": "infinite"},
+        )
         for name, documents in LAWS.items()
     }
     return TopicTimes({name: law_of(here) for name, here in runs.items()}, next(iter(runs.values()))[0].config)
@@ -295,12 +299,6 @@ def groups_figure(found: GroupCourses) -> Figure:
         Series(f"{name}, W(t)", times, (-np.expm1(-2 * rate * np.array(times))).round(5).tolist())
         for name, rate in zip(names, rates[RHO], strict=True)
     ]
-    speed = [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)]
-    force = [
-        Series(f"{name}{suffix}", list(RHOS), [forces[rho][i] for rho in RHOS], markers=forces is found.forces)
-        for i, name in enumerate(names)
-        for suffix, forces in ((", formula", found.formula), (", gradient", found.forces))
-    ]
     return Figure(
         "coarse-to-fine",
         "Value learns groups first; attention is pulled to topics inside groups",
@@ -308,8 +306,22 @@ def groups_figure(found: GroupCourses) -> Figure:
         "and fall for topics in a group. Right: the force on attention has the opposite order.",
         [
             Lines(f"W_V, rho = {RHO:g}", learnt, "learning rate x steps", "share of W*", levels=[(0.5, "half")]),
-            Lines("rate of W_V", speed, "rho", "2 x eigenvalue"),
-            Lines("force on attention at W*", force, "rho", "-dLoss/dL on the contrast"),
+            Lines(
+                "rate of W_V",
+                [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)],
+                "rho",
+                "2 x eigenvalue",
+            ),
+            Lines(
+                "force on attention at W*",
+                [
+                    Series(f"{name}, {what}", list(RHOS), [forces[rho][i] for rho in RHOS], markers=what == "gradient")
+                    for i, name in enumerate(names)
+                    for what, forces in (("formula", found.formula), ("gradient", found.forces))
+                ],
+                "rho",
+                "-dLoss/dL on the contrast",
+            ),
         ],
         columns=3,
     )

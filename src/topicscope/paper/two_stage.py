@@ -32,8 +32,8 @@ class Swept:
     base: Mapping[str, object] = field(default_factory=dict)
 
     def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
-        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
-        return [panel for panel in figure.panels if isinstance(panel, Map)]
+        panels = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE).panels
+        return [panel for panel in panels if isinstance(panel, Map)]
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -251,7 +251,6 @@ def why(one: Cell) -> str:
 
 
 def predicted_figure(sgd: Swept, adam: Swept, along_epsilon: Swept) -> Figure:
-    """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
     title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
     over, under = zip(*pairs("sgd", sgd, LR), strict=True)
     beside = [
