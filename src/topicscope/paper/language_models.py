@@ -59,9 +59,16 @@ def measure_models(context: Context, words: int | None = None, **settings: Any) 
         small = small_models(context)
         config = {"models": [model.name for model in small.models], "corpus": [MADE_UP], "losses": small.losses}
         return Probed(probe_small(context, words, **settings), config, known=True)
-    options = {"documents": context.pick(250, 1000), "seed": context.seed, "device": "cpu", "ablation": False}
-    probe = language.probe(language.ProbeConfig(context.models, context.corpus, **options, **settings))
-    return Probed(probe, {"models": list(context.models), "corpus": list(context.corpus)})
+    wanted = language.ProbeConfig(
+        context.models,
+        context.corpus,
+        documents=context.pick(250, 1000),
+        seed=context.seed,
+        device="cpu",
+        ablation=False,
+        **settings,
+    )
+    return Probed(language.probe(wanted), {"models": list(context.models), "corpus": list(context.corpus)})
 
 
 def ratio_number(paper: tuple[float, float]) -> Number:
