@@ -15,12 +15,10 @@ from topicscope.paper.matrices import PAIRS, AttentionRow, Blocks, Panel
 from topicscope.theory import Landscape, Setting, ValueMatrix, group_rates
 from topicscope.training import RunConfig
 
-SEEDS = (-0.01, 0.0, 0.01)
-"""What three seeds differ by."""
+SEEDS = (-0.01, 0.0, 0.01)  # What three seeds differ by.
 
 
-HALF = 4.3027 * 0.01 / 3**0.5
-"""Half of their 95% interval: Student's t with two degrees of freedom."""
+HALF = 4.3027 * 0.01 / 3**0.5  # Half of their 95% interval: Student's t with two degrees of freedom.
 
 
 CONFIG = RunConfig(seed=0)
@@ -156,8 +154,7 @@ def value_runs(same: float, different: float, diagonal: float) -> list[matrices.
     return [matrices.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]
 
 
-LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}
-"""alpha and beta inside the bounds."""
+LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}  # alpha and beta inside the bounds.
 
 
 def grids(
@@ -230,8 +227,7 @@ def no_gain() -> list[theorems.PartLosses]:
 THEOREM3 = {"others": (7.0, 7.0)}
 
 
-SPREAD = (-1.0, 0.0, 1.0)
-"""What three runs differ by; half of the 95% interval is 2.484 times the unit."""
+SPREAD = (-1.0, 0.0, 1.0)  # What three runs differ by; half of the 95% interval is 2.484 times the unit.
 
 
 def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> assumptions.RelaxedWorld:
@@ -272,8 +268,7 @@ def no_world(name: str, **changes: Any) -> assumptions.RelaxedRuns:
     return variations(name=name, other=world(**changes))
 
 
-B = 0.1 / (0.865 + 0.015)
-"""p_c / (k + p_m p_r)."""
+B = 0.1 / (0.865 + 0.015)  # p_c / (k + p_m p_r).
 
 
 def lengths(

@@ -121,10 +121,8 @@ def test_joint_intervals_are_wider() -> None:
     assert (found.low, found.high) == pytest.approx((4.5 - half, 4.5 + half), rel=1e-3)
 
 
-def test_what_is_said_about_figure_6() -> None:
-    """Block .1, diagonal .5: an excess of .4 is larger than .1136."""
+def test_the_excess_of_the_optimum() -> None:
     outcome = judged("finite-length")
-    assert "Figure 6 (squared), trained attention: 0.4 [0.4, 0.4] (larger)" in outcome.reason
     assert outcome.ours == pytest.approx(sandbox.B)
     panel = outcome.figures[0].panels[0]
     assert isinstance(panel, Points)
@@ -218,12 +216,6 @@ def test_contrasts_are_those_of_the_projector() -> None:
     pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights)
     expected = Masking().k * np.vdot(tables.votes, pi), np.vdot(tables.scores, pi)
     assert escapes.contrasts(weights) == pytest.approx(expected, rel=1e-10)
-
-
-def test_when_a_course_reaches_a_level() -> None:
-    assert reached([0.0, 10.0, 20.0], [0.0, 0.4, 0.9], 0.5) == pytest.approx(12.0)
-    assert reached([1.0, 2.0], [0.6, 0.7], 0.5) == 1.0
-    assert math.isnan(reached([0.0, 1.0], [0.0, 0.4], 0.5))
 
 
 def test_a_small_start_with_a_trained_embedding() -> None:

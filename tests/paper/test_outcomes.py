@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tests.paper import samples_language as models, samples_sandbox as sandbox
 from tests.paper.samples import BAD, GOOD, STILL, UNDECIDED, judged
 from tests.paper.samples_sandbox import HALF
 from topicscope.measure import AttentionMeans
-from topicscope.pages import Heat, Lines, Points
+from topicscope.pages import Heat, Lines, Panel, Points
 from topicscope.paper import EXPERIMENTS, figure4, matrices
 from topicscope.paper.assumptions import Pattern
 from topicscope.paper.matrices import Blocks
@@ -27,21 +27,26 @@ for cases, verdict in ((STILL, "reproduced"), (BAD, "not reproduced"), (UNDECIDE
 
 # Digests of all that is said of the samples of an experiment. Where one differs, read the texts, then renew it.
 TEXTS = {
-    "figure1": "aac4c2b2", "figure2": "6fce897c", "figure3": "9c22b15f", "figure4": "6d282e6a",
-    "figure5": "6467e6ba", "figure6": "a9b03b7d", "figure7": "ad9cc452", "figure8": "bf5e98b3",
-    "figure9": "c6888c2c", "figure10": "b1e7e4bf", "table1": "f2676e78", "table2": "fcc79519", "table3": "470ca7ba",
-    "table4": "2cc07c96", "table5": "8ff95989", "theorem1": "efce3528", "theorem2": "fb25856c",
-    "theorem3": "a78ad4b6", "theorem5": "5c6321c2", "losses": "ebfe73f1", "assumptions": "cbf3c38e",
-    "finite-length": "6e7460af", "coarse-to-fine": "8420561f", "topic-order": "a8000c12", "stage-law": "8404e222",
-    "rank": "3e998e92", "no-correct-words": "badad6f6", "one-topic": "13efe67d", "sgd-second-stage": "6abab9cc",
-    "adam-clocks": "30b4348a", "mask-first": "98e44d43", "small-start": "f67536c6", "pipeline": "01cd0c19",
-    "timeline": "1cd36bed", "two-stage": "4ded78de",
+    "figure1": "fb89b910", "figure2": "ebe1cb68", "figure3": "145a365b", "figure4": "f5d71822",
+    "figure5": "ef0c18a1", "figure6": "3cb6ce8e", "figure7": "013785e2", "figure8": "4fc3417c",
+    "figure9": "51fa9e3e", "figure10": "74307807", "table1": "956cb3e5", "table2": "fcc79519", "table3": "2158486c",
+    "table4": "df6d947a", "table5": "3fca2e82", "theorem1": "0e6c57f8", "theorem2": "69dc51a3",
+    "theorem3": "e8dcad8c", "theorem5": "6676f6a8", "losses": "5d8210cc", "assumptions": "998dffa8",
+    "finite-length": "6089e724", "coarse-to-fine": "a9e63797", "topic-order": "fb4b0db4", "stage-law": "7dbcf1d9",
+    "rank": "0c6381f6", "no-correct-words": "7c9bee7e", "one-topic": "6eb734b9", "sgd-second-stage": "a1aab56a",
+    "adam-clocks": "44546fdc", "mask-first": "047d92f6", "small-start": "3fc6e570", "pipeline": "5f7a8200",
+    "timeline": "4cb7396f", "two-stage": "f44181b8",
 }  # fmt: skip
 
 
 def test_no_experiment_is_left_out() -> None:
     assert set(GOOD) == set(BAD) == set(TEXTS) == set(EXPERIMENTS)
     assert all(BAD.values())
+
+
+def axes_of(panel: Panel) -> list[Any]:
+    names = ("title", "x_label", "y_label", "log_x", "log_y", "categories", "levels")
+    return [panel.kind, *(getattr(panel, name, None) for name in names)]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -51,9 +56,10 @@ def test_verdicts_and_what_is_said(name: str) -> None:
     texts = [
         [o.paper, o.theory, o.measured, o.reason]
         + [[table.title, table.columns, table.rows] for table in o.tables]
-        + [[figure.title, figure.alt] for figure in o.figures]
+        + [[figure.title, figure.alt, figure.columns, *map(axes_of, figure.panels)] for figure in o.figures]
         for o in outcomes.values()
     ]
+    assert all(len({figure.name for figure in o.figures}) == len(o.figures) for o in outcomes.values())
     assert hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:8] == TEXTS[name]
 
 
@@ -109,43 +115,6 @@ def test_paths_of_figure_1() -> None:
     paths = [dict.fromkeys(("same", "different", "diagonal"), np.ones(steps)) for steps in (50, 40)]
     shorter = matrices.path_lines("cut", paths)
     assert shorter.series[0].x[-1] == 40.0  # as long as the shortest
-
-
-ONE_COLUMN = ("figure6", "table3", "table4", "theorem1", "theorem3", "theorem5", "assumptions", "pipeline")
-THREE = ("figure4", "finite-length", "coarse-to-fine", "topic-order", "rank", "no-correct-words", "mask-first")
-THREE += ("small-start", "table1", "table5")
-COLUMNS = dict.fromkeys(ONE_COLUMN, 1) | dict.fromkeys(THREE, 3) | {"figure5": 4, "two-stage": 4}
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_panels_stand_in_rows(name: str) -> None:
-    """A panel alone has the whole width; else there are two beside each other, or one per matrix or layer."""
-    figures = judged(name).figures
-    assert len({figure.name for figure in figures}) == len(figures)  # files of their own
-    assert figures[0].columns == COLUMNS.get(name, 2) if figures else name == "table2"
-
-
-LOGARITHMIC = {"figure1-path": (True, False), "theorem2": (True, True)}
-
-
-@pytest.mark.parametrize("name", ["figure1", "figure4", "theorem2", "pipeline"])
-def test_curves_that_span_decades_are_on_logarithmic_axes(name: str) -> None:
-    for figure in judged(name).figures:
-        for panel in figure.panels:
-            if isinstance(panel, Lines):
-                assert (panel.log_x, panel.log_y) == LOGARITHMIC.get(figure.name, (False, False))
-                assert [line.markers for line in panel.series] == [name == "theorem2"] * len(panel.series)
-
-
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_what_was_measured_stays_as_it_is(name: str) -> None:
-    found = GOOD[name]()
-    parts = (
-        [*found, *(run for one in found for run in getattr(one, "runs", []))] if isinstance(found, list) else [found]
-    )
-    for part in parts:
-        with pytest.raises(FrozenInstanceError):
-            setattr(part, next(iter(vars(part))), None)
 
 
 def test_heat_maps_have_the_colours_of_their_middle() -> None:
@@ -288,30 +257,6 @@ def test_rows_of_table_4() -> None:
     assert wrong.tables[0].rows[3][-1] == "no"
     none = judged("table4", sandbox.no_diagonals())
     assert (none.figures, none.numbers) == ([], {})
-
-
-PRINTED = {
-    "figure1": ["0.156 / -0.016 / 0.188", "6.44 / -0.7 / 19", "-0.0004 / 0 / 0.0398", "0.018 / -0.002 / 0.171"],
-    "figure2": [
-        *("0.333 / -0.036 / 0.331", "0.813 / -0.139 / 0.824"),
-        *("0.0297 / -0.0032 / 0.0297", "0.0558 / -0.0116 / 0.0552"),
-    ],
-    "figure7": ["0.58328", "0.64286", "0.68754", "0.72224"],
-    "figure8": ["0.99852", "0.99876", "0.99892", "0.99904"],
-    "figure9": ["0.049 / -0.005 / 0.047", "0.776 / -0.25 / 0.805", "0.006 / 0 / 0.006", "0.114 / -0.016 / 0.118"],
-    "figure10": ["0.045 / -0.005 / 0.045", "0.455 / -0.186 / 0.399", "0.0075 / 0 / 0.004", "0.092 / -0.01 / 0.083"],
-    "table3": [
-        *("0.00759 / 0.0108 / 0.00689", "0.00811 / 0.01 / 0.00707", "0.00453 / 0.0116 / 0.00665"),
-        *("0.0105 / 0.0106 / 0.00673", "0.014 / 0.0103 / 0.00641"),
-    ],
-    "table4": ["0.0916 / 0.00185 / 0.00256", "0.0918 / 0.00182 / 0.00256"] * 2,
-}
-"""What the paper prints, row by row; of the landscapes the reference minima."""
-
-
-@pytest.mark.parametrize("name", PRINTED)
-def test_the_paper_stands_beside_what_is_measured(name: str) -> None:
-    assert [row[1] for row in judged(name).tables[0].rows] == PRINTED[name]
 
 
 def test_theorem_1() -> None:

@@ -107,17 +107,14 @@ def test_one_line_per_experiment_in_eighty_columns(
 @pytest.mark.parametrize(
     ("paper", "ours", "close"),
     [
-        (None, 1.0, None),
-        ((1.0, 1.0), None, None),
-        ((1.0, 1.0), float("nan"), None),
-        ((1.0, 1.0), 1.1, True),
-        ((1.0, 1.0), 1.101, False),
-        ((1.0, 2.0), 0.9, True),
-        ((1.0, 2.0), 0.899, False),
-        ((1.0, 2.0), 2.2, True),
-        ((1.0, 2.0), 2.201, False),
-        ((-2.0, -1.0), -0.9, True),
-        ((-2.0, -1.0), -0.89, False),
+        *((None, 1.0, None), ((1.0, 1.0), None, None), ((1.0, 1.0), float("nan"), None)),
+        *(((1.0, 1.0), 1.1, True), ((1.0, 1.0), 1.101, False), ((1.0, 2.0), 0.9, True), ((1.0, 2.0), 0.899, False)),
+        *(
+            ((1.0, 2.0), 2.2, True),
+            ((1.0, 2.0), 2.201, False),
+            ((-2.0, -1.0), -0.9, True),
+            ((-2.0, -1.0), -0.89, False),
+        ),
     ],
 )
 def test_close_is_within_a_tenth(paper: Any, ours: Any, close: bool | None) -> None:

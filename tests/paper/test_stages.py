@@ -261,29 +261,6 @@ def test_sentences_of_epsilon() -> None:
         assert said in module.epsilon_sentence("a", "b", alike)
 
 
-def test_sentences_of_gradient_flow() -> None:
-    rows = [
-        {"model.init_scale": scale, "optimizer.lr": lr, "phase": "two-stage", "separation": separation}
-        for scale, lr, separation in ((0.1, 0.1, 7.2), (0.1, 0.3, 7.0), (0.01, 0.3, None))
-    ]
-    assert module.flow_sentence("squared", "trained", rows).endswith(
-        ": from initial scale 0.01 two-stage at rate 0.3 (separation -); from initial scale 0.1 two-stage at rate 0.3 "
-        "(separation 7) and two-stage at rate 0.1 (separation 7.2)."
-    )
-
-
-def test_sentences_of_a_panel() -> None:
-    places = [(1e-3, 1e-2, "two-stage", 4.0), (1e-2, 1e-2, "two-stage", 10.0), (1e-1, 1e-2, "two-stage", 5.0)]
-    rows = [
-        {"optimizer.lr": lr, "model.init_scale": scale, "phase": phase, "separation": separation}
-        for lr, scale, phase, separation in [*places, (1.0, 1.0, "diverged", None)]
-    ]
-    assert module.panel_sentence("adam", "squared", "trained", rows) == (
-        "adam, squared, trained embedding: of 4 points 3 two-stage, 1 diverged; two-stage at lr 0.001 to 0.1 and "
-        "init_scale 0.01, median separation 5."
-    )
-
-
 def test_sentences_of_large_scales_and_staggered_points() -> None:
     cases: list[tuple[float, str, float | None]] = [(0.1, "never", 0.06), (0.1, "never", 0.05), (1.0, "never", None)]
     cases += [(0.09, "never", 1.0), (1.0, "at once", 1)]
