@@ -33,7 +33,6 @@ def flow(world: FlowWorld = WORLDS[0], scale: float = 1e-3, seed: int = 0, **cha
 
 
 def flows(world: FlowWorld = WORLDS[1], scale: float = 1e-3, seed: int = 1, **changes: Any) -> list[StageFlow]:
-    """All flows as the law says, but one with these changes."""
     return [
         flow(w, s, i, **(changes if (w, s, i) == (world, scale, seed) else {}))
         for w in WORLDS
@@ -47,7 +46,6 @@ def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **
 
 
 def ranks(*singular: float, **where: Any) -> list[StageFlow]:
-    """Of (5, 4, 2), where T - 1 = 4, unless said otherwise."""
     return flows(singular=[*singular] + [1e-5] * (21 - len(singular)), **where)
 
 
@@ -168,7 +166,6 @@ def starts(
 
 
 def logarithmic() -> escapes.StartFlows:
-    """Half-way times 100 ln(1/s), as with one-hot words."""
     found = starts()
     times = (350.0, 460.0, 570.0, 680.0)
     laws = {s: replace(found.laws[s], value=time) for s, time in zip(START_SCALES, times, strict=True)}

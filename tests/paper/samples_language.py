@@ -55,7 +55,6 @@ def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) 
 
 
 def about(model: str, variant: str, threshold: float) -> dict[str, Any]:
-    """Which model was measured on which words."""
     names = {"model": model, "variant": variant, "threshold": threshold, "topics_per_word": "one", "words": 100}
     return names | {"topics": 10, "embedding": "matrix", "window": 128}
 
@@ -83,7 +82,6 @@ THRESHOLDS = (0.0005, 0.001, 0.002)
 
 
 def probed(number: int | None = None, **effects: Effect | None) -> language_models.Probed:
-    """Two models at three thresholds, then their random weights. `effects` replace those of row `number`."""
     rows = [
         probe_row(model, "trained", threshold, attention=effect(0.05, 1.4 - 100 * threshold))
         for model in MODELS
@@ -126,7 +124,6 @@ def small_probed(number: int | None = None, decoder: Effect | None = None, **eff
 
 
 def weak_small(judged: Sequence[str]) -> dict[str, language_models.Probed]:
-    """One clause each: interval, shuffles, the decoder of an encoder-decoder, random weights."""
     found = {
         f"small models: {name}: {why}": small_probed(0, **{name: here})
         for name in judged
@@ -253,7 +250,6 @@ def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> made_up.La
 
 
 def point(phase: str, **more: Any) -> dict[str, Any]:
-    """A row of a sweep."""
     made = {"phase": phase, "separation": 3.0, "start_separation": 3.0, "loss": 0.9, "contrast": 0.1}
     made |= {"steps_done": 100, "t50_value": 10.0, "t50_key": 30.0, "t50_query": None}
     return made | {"predicted_phase": phase, "predicted_by": "closed form", "predicted_separation": 3.0} | more
@@ -303,18 +299,15 @@ FLAT: dict[int, Effect | None] = {step: at_height(0.1, np.array([0.1, 0.1])) for
 
 
 def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -> Timeline:
-    """The words are half-way at step 10."""
     return Timeline.of({words: course(10), "attention": attention})
 
 
 def sandbox_timelines(*attention: dict[int, Effect | None]) -> made_up.Timelines:
-    """Three runs; attention as given, else half-way at 100."""
     given = [*attention, *[course(100)] * (3 - len(attention))]
     return made_up.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
 
 
 def with_value_late() -> figure4.StageNorms:
-    """Two seeds are clear, one is not: the interval reaches below 1."""
     return stage_settings(norms(0), norms(0), norms(40, 0, 0))
 
 

@@ -25,7 +25,6 @@ CONFIG = RunConfig(seed=0)
 
 
 def changed(items: Sequence[Any], number: int, **changes: Any) -> list[Any]:
-    """The list with other fields in one item."""
     return [replace(item, **changes) if i == number else item for i, item in enumerate(items)]
 
 
@@ -57,7 +56,6 @@ def other_panel(number: int, runs: list[Blocks]) -> list[Panel]:
 
 
 def weak_panels() -> dict[str, list[Panel]]:
-    """What no panel of Figures 2, 9 and 10 may show."""
     one_low = [*block_runs()[:2], Blocks(-0.6, 0.0, 0.5, 0.2)]
     one_lost = [*block_runs()[:2], replace(block_runs()[2], diverged=True)]
     whole = {f"no contrast in panel {i}": other_panel(i, block_runs(0.0, 0.0)) for i in range(4)}
@@ -95,7 +93,6 @@ def topic_attention(same: float = 0.011, different: float = 0.007) -> list[Atten
 def block_rows(
     number: int = 0, means: list[AttentionMeans] | None = None, runs: list[Blocks] | None = None
 ) -> list[AttentionRow]:
-    """Table 3, with other means or value matrices in one row."""
     rates = [("adam", 0.003), ("adam", 0.01), ("adam", 0.03), ("sgd", 0.01), ("sgd", 0.03)]
     return [
         attention_row(
@@ -144,12 +141,10 @@ def one_cross_entropy_diagonal() -> list[AttentionRow]:
 
 
 def no_diagonals() -> list[AttentionRow]:
-    """Only the runs of Table 4 that are not diagonal."""
     return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
 
 
 def value_runs(same: float, different: float, diagonal: float) -> list[matrices.ValueRun]:
-    """Figure 6: the second of three runs has these means; the others have blocks."""
     means = [Blocks(0.3, -0.1, 0.4), Blocks(same, different, diagonal), Blocks(0.2, -0.1, 0.4)]
     return [matrices.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]
 
@@ -313,7 +308,6 @@ def force(between: float, within: float, scale: float = 1.0) -> dict[str, Any]:
 
 
 def at_one(between: float) -> dict[str, Any]:
-    """A force between groups at rho = 1, in the gradient and in the formula."""
     forces = groups().forces | {1.0: (between, 8e-4)}
     return {"formula": forces, "forces": forces}
 

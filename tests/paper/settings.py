@@ -13,8 +13,6 @@ SEED = 2
 
 
 class Two(NamedTuple):
-    """A setting that depends on the scale."""
-
     quick: Any
     full: Any
 
@@ -30,7 +28,6 @@ TRAINED: Row = {"model.embedding": "trained"}
 
 
 def four_panels(**changes: Any) -> list[Row]:
-    """Both losses with SGD and Adam."""
     rates = {("cross-entropy", "sgd"): 1.0, ("squared", "sgd"): 0.3}
     return [
         {"steps": Two(1500, 5000), "objective.loss": loss, "optimizer.name": name}
@@ -95,7 +92,6 @@ VARIED: list[Row] = [
 
 
 def clock(topics: int, words: int, tau: int, eps: float, steps: int) -> Row:
-    """Adam with full batches: every set of topics is a document."""
     subsets = list(itertools.combinations(range(topics), tau))
     proportions = [[1 / tau if topic in subset else 0.0 for topic in range(topics)] for subset in subsets]
     return (
@@ -238,7 +234,6 @@ def clocks(scale: str) -> list[Row]:
 
 
 def settings_of(experiment: str, scale: str) -> list[Row]:
-    """What each training of the reference runs was asked for, one row per training."""
     rows = clocks(scale) if experiment == "adam-clocks" else RULES[experiment]
     return [
         {
@@ -307,7 +302,6 @@ def grids(scale: str) -> list[Row]:
 
 
 def dotted(settings: Mapping[str, Any], before: str = "") -> Row:
-    """Nested settings with keys as on the command line."""
     flat: Row = {}
     for key, value in settings.items():
         flat |= dotted(value, f"{before}{key}.") if isinstance(value, dict) else {f"{before}{key}": value}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.paper import samples_flows as flow_samples, samples_sandbox as sandbox
-from tests.paper.samples import judged
+from tests.paper.samples import judged, panel_of
 from topicscope.pages import Lines, Points
 from topicscope.paper import Context, assumptions, escapes, figure4, stage_law, topic_order
 from topicscope.paper.experiment import first_step, reached, verdict
@@ -74,14 +74,12 @@ def test_half_times_of_groups() -> None:
     assert outcome.tables[0].rows[0][:2] == ["between groups", "23.2"]
     assert outcome.tables[0].rows[1][:2] == ["topics in a group", "48.51"]
     assert outcome.ours == pytest.approx(2.0909, abs=1e-3)
-    panel = outcome.figures[0].panels[0]
-    assert isinstance(panel, Lines)
+    panel = panel_of(Lines, outcome, 0, 0)
     assert panel.series[0].y == pytest.approx(panel.series[2].y[::10], abs=1e-5)  # trained as predicted
     assert "longer runs would decide" in judged("coarse-to-fine", sandbox.groups(0.001)).reason
 
 
 def test_relations_leave_out_common_words() -> None:
-    """Two topics of two words and one common word, entry by entry."""
     same = TopicModel(2, 2, common_words=1, common_share=0.2).same_topic
     matrix = np.arange(36.0).reshape(6, 6)
     inside = [matrix[i, j] for i, j in ((1, 2), (2, 1), (3, 4), (4, 3))]
@@ -124,8 +122,7 @@ def test_joint_intervals_are_wider() -> None:
 def test_the_excess_of_the_optimum() -> None:
     outcome = judged("finite-length")
     assert outcome.ours == pytest.approx(sandbox.B)
-    panel = outcome.figures[0].panels[0]
-    assert isinstance(panel, Points)
+    panel = panel_of(Points, outcome, 0, 0)
     assert panel.series[1].y == pytest.approx([EXCESS_30, sandbox.B, sandbox.B], rel=1e-7)
 
 
@@ -228,12 +225,10 @@ def test_a_small_start_with_a_trained_embedding() -> None:
 
 
 def test_how_far_a_law_in_the_logarithm_is() -> None:
-    """1, 3, 9 against the straight line 1, 3, 5."""
     flows = flow_samples.starts().flows[0]
     assert escapes.last_ratio(flows) == pytest.approx(3)
     assert escapes.by_logarithm(flows) == pytest.approx(9 / 5)
-    panel = judged("small-start").figures[0].panels[1]
-    assert isinstance(panel, Lines)
+    panel = panel_of(Lines, judged("small-start"), 0, 1)
     assert panel.series[0].y == pytest.approx([50, 25, 11, 5])
     assert len(panel.series[2].x) == 3  # no law at the largest start
 
@@ -317,7 +312,6 @@ def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_times_of_one_topic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real thing at two scales: each half as large as the one before, and at most six times as long."""
     monkeypatch.setitem(escapes.ESCAPE_SCALES, "quick", (0.15, 0.075))
     monkeypatch.setattr(Context, "seeds", lambda *_: [0])
     found = escapes.measure_escapes(Context())
@@ -347,7 +341,6 @@ def test_settings_of_sgd_are_stable_and_long_enough() -> None:
 
 
 def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not by its plateau."""
     asked: list[tuple[FlowWorld, float, int, float]] = []
 
     def made(world: FlowWorld, scale: float, seed: int, after: float) -> StageFlow:
@@ -368,18 +361,14 @@ def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyP
 def test_pictures_have_the_law_over_the_flow() -> None:
     outcome = judged("stage-law")
     assert len(outcome.figures[0].panels) == 6
-    panel = outcome.figures[0].panels[1]
-    assert isinstance(panel, Lines)
+    panel = panel_of(Lines, outcome, 0, 1)
     assert [line.name for line in panel.series] == [
         *("s = 0.001, flow", "s = 0.01, flow", "s = 0.001, law", "s = 0.01, law")
     ]
     assert panel.series[0].x[0] > 0
     assert panel.series[0].y == panel.series[2].y[::2]  # every second step, as predicted
-    times, errors = outcome.figures[1].panels
-    assert isinstance(times, Lines)
-    assert isinstance(errors, Lines)
+    times, errors = (panel_of(Lines, outcome, 1, number) for number in (0, 1))
     assert [len(series.x) for series in times.series[1:]] == [4] * 6
     assert [series.y for series in errors.series] == [pytest.approx([0.5] * 2)] * 6  # a line per world and seed
-    falls = judged("one-topic").figures[0].panels[1]
-    assert isinstance(falls, Lines)
+    falls = panel_of(Lines, judged("one-topic"), 0, 1)
     assert falls.series[0].y == [0.667, 0.66]

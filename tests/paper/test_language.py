@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.paper import samples_language as models
-from tests.paper.samples import judged
+from tests.paper.samples import judged, panel_of
 from tests.paper.samples_language import effect, small_bert
 from tests.paper.short_training import Training, shortened
 from topicscope import language, pretraining
@@ -138,7 +138,6 @@ def test_five_architectures_are_trained_once_and_repeat(few_steps: None, monkeyp
 def test_the_four_experiments_are_judged_without_models_of_the_user(
     few_steps: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After two steps nothing is learnt, and the verdicts say so; of an encoder and of an encoder-decoder."""
     small = made_up.small_models(Context(seed=1))
     few = replace(small, models=(small.models[0], small.models[2]))
     for module in (made_up, language_models):
@@ -191,7 +190,6 @@ def test_a_row_of_the_training_is_one_document() -> None:
 
 
 def fitted(topics: list[list[str]]) -> Any:
-    """Topics as fitted: their words."""
     words = sorted(word for topic in topics for word in topic)
     pairs = [(words.index(word), k) for k, topic in enumerate(topics) for word in topic]
     word, topic = (np.array(side) for side in zip(*pairs, strict=True))
@@ -267,8 +265,7 @@ def test_the_outcome_says_what_was_found() -> None:
     assert loud.reason.endswith("every effect is found; the random model shows an effect")
     assert outcome.numbers["accuracy"] == 0.96
     assert outcome.numbers["loss"] == pytest.approx([3 - 0.01 * 9.5, 3 - 0.01 * 75.5])  # first 20, last 50 of 101
-    curve = outcome.figures[0].panels[0]
-    assert isinstance(curve, Lines)
+    curve = panel_of(Lines, outcome, 0, 0)
     assert curve.series[0].x == [10.0 * i for i in range(11)]
     assert curve.series[0].y == pytest.approx([3 - 0.1 * i for i in range(11)])
     assert [figure.name for figure in outcome.figures] == ["pipeline-training", "pipeline-1", "pipeline-2"]

@@ -32,7 +32,6 @@ def test_every_experiment_of_the_sandbox_has_reference_settings() -> None:
 @pytest.mark.parametrize("scale", ["quick", "full"])
 @pytest.mark.parametrize("name", SANDBOX)
 def test_settings_are_those_of_the_reference_runs(name: str, scale: Any) -> None:
-    """And whatever is measured can be judged."""
     found, short = measured(name, scale)
     outcome = EXPERIMENTS[name].judge(found)
     assert list(map(dotted, short.settings)) == settings_of(name, scale)
@@ -47,7 +46,6 @@ def test_settings_are_those_of_the_reference_runs(name: str, scale: Any) -> None
 
 
 def loop_means(matrix: np.ndarray, topics: int, words: int) -> dict[str, float]:
-    """Same topic, different topic, diagonal and the spread of the different-topic entries, pair by pair."""
     entries: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
     for i, j in itertools.product(range(topics * words), repeat=2):
         relation = "diagonal" if i == j else "same" if i // words == j // words else "different"
@@ -104,7 +102,6 @@ def test_attention_over_dev_documents() -> None:
 
 
 def attention_by_position(run: Run) -> list[float]:
-    """Same word, same topic, different topic: position by position."""
     scores = run.weights["query"].astype(float).T @ run.weights["key"].astype(float) / np.sqrt(101)
     sums, pairs = np.zeros(3), np.zeros(3)
     words = RunData(run.config).dev.finite().words
@@ -167,7 +164,6 @@ def test_attention_of_the_second_stage(name: str) -> None:
 
 
 def ratios_by_word(weight: np.ndarray) -> tuple[float, float]:
-    """alpha and beta, query word by query word."""
     alphas, betas = [], []
     for i in range(100):
         mates = [weight[1 + i, 1 + j] for j in range(100) if j // 10 == i // 10 and j != i]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.paper import samples_language as models, samples_sandbox as sandbox
-from tests.paper.samples import BAD, GOOD, STILL, UNDECIDED, judged
+from tests.paper.samples import BAD, GOOD, STILL, UNDECIDED, judged, panel_of
 from tests.paper.samples_sandbox import HALF
 from topicscope.measure import AttentionMeans
 from topicscope.pages import Heat, Lines, Panel, Points
@@ -67,14 +67,8 @@ def test_panels_side_by_side() -> None:
     runs = [sandbox.block_runs(0.3 + i) for i in range(4)]  # contrasts 0.4, 1.4, 2.4, 3.4
     outcome = judged("figure2", [replace(p, runs=r) for p, r in zip(sandbox.panels(), runs, strict=True)])
     (table,) = outcome.tables
-    assert table.rows[0] == [
-        "cross-entropy, SGD",
-        "0.333 / -0.036 / 0.331",
-        "0.3 / -0.1 / 0.5",
-        f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]",
-        "2",
-        "blocks",
-    ]
+    shown = f"0.4 [{0.4 - HALF:.4g}, {0.4 + HALF:.4g}]"
+    assert table.rows[0][2:] == ["0.3 / -0.1 / 0.5", shown, "2", "blocks"]
     assert table.rows[3][2] == "3.3 / -0.1 / 0.5"
     assert table.rows[3][4] == "17"  # 3.4 / 0.2
     numbers = outcome.numbers["squared, SGD"]
@@ -102,9 +96,7 @@ def test_patterns_of_a_gram_matrix(runs: list[Blocks], pattern: str) -> None:
 
 def test_paths_of_figure_1() -> None:
     """same = step + seed, different = step / 2, diagonal = 2 step + seed."""
-    (lines, *_) = judged("figure1").figures[1].panels
-    assert isinstance(lines, Lines)
-    blocks, diagonal = lines.series
+    blocks, diagonal = panel_of(Lines, judged("figure1"), 1, 0).series
     x = np.array(blocks.x)
     assert (blocks.x[:3], blocks.x[-1]) == ([1.0, 2.0, 3.0], 400.0)
     assert (np.diff(x) > 0).all()
@@ -144,14 +136,12 @@ def test_half_way_points_of_figure_4() -> None:
     nearest, others = outcome.figures
     assert [panel.title for panel in nearest.panels] == ["||W_K||_F", "||W_Q||_F", "||W_V||_F"]
     assert [panel.title[:9] for panel in others.panels] == ["||W_K||_F", "||W_V||_F"]
-    value = nearest.panels[2]
-    assert isinstance(value, Lines)
+    value = panel_of(Lines, outcome, 0, 2)
     assert [line.name for line in value.series] == [figure4.NINE] * 2 + ["seed 0", "seed 1", "seed 2"]
     assert value.series[4].x[:3] == [0.0, 5.0, 10.0]
     assert value.series[4].y[:5] == [0.001, 0.001, 0.251, 0.501, 0.751]
     assert [band[:2] for band in value.bands] == [(0.0, 42.0), (42.0, 100.0)]
-    share = others.panels[1]
-    assert isinstance(share, Lines)
+    share = panel_of(Lines, outcome, 1, 1)
     assert share.series[0].y[2] == round(0.501 / 1.001, 5)
     assert share.series[0].y[-1] == 1.0
 
@@ -190,8 +180,7 @@ def test_the_minima_of_landscapes() -> None:
     outcome = judged("figure8", sandbox.grids("blocks", tau=40, off=4e-6, gamma=0.001, place=(40.0, 80.0)))
     assert outcome.tables[0].rows[1] == ["40", "0.99876", "0.99876", "40, 80", "66.47", "66.4", "yes"]
     assert outcome.numbers == {"minima": {"20": 0.99852, "40": 0.99876, "60": 0.99892, "80": 0.99904}}
-    panel = outcome.figures[0].panels[1]
-    assert isinstance(panel, Heat)
+    panel = panel_of(Heat, outcome, 0, 1)
     assert panel.marks == [(80.0, 40.0, "lowest")]  # beta to the right
     assert (panel.x, panel.y, panel.title) == ([1e-3, 80.0], [40.0, 1e6], "tau = 40")
     assert panel.z == [[1.0, 0.998764], [1.1, 1.2]]
@@ -224,8 +213,7 @@ def test_rows_of_table_3() -> None:
     )
     assert numbers["means"] == pytest.approx([0.02, 0.04, 0.01])
     assert numbers["difference"]["mean"] == pytest.approx(0.03)
-    panel = outcome.figures[0].panels[0]
-    assert isinstance(panel, Points)
+    panel = panel_of(Points, outcome, 0, 0)
     assert panel.categories == labels
     assert panel.series[1].y == pytest.approx([0.011, 0.011, 0.011, 0.04, 0.011])
     assert panel.series[0].high is not None
@@ -275,15 +263,13 @@ def test_theorem_2() -> None:
     lengths = ["100", "1000", "10000", "infinite"]
     assert outcome.tables[0].rows == [list(row) for row in zip(lengths, intervals, strict=True)]
     assert outcome.theory == "same topic 0.10802, different -0.007587, [MASK] 0.05419"
-    line = outcome.figures[0].panels[1]
-    assert isinstance(line, Lines)
+    line = panel_of(Lines, outcome, 0, 1)
     (trained,) = line.series
     assert trained.x == [1e2, 1e3, 1e4, 1e5]
     assert trained.y == pytest.approx([0.5, 0.1, 0.02, 5e-4])
     assert trained.low == pytest.approx([m * (1 - tenth * t) for m in trained.y], rel=1e-4)
     wide = replace(sandbox.distances(), numbers=sandbox.distances().numbers | {"infinite": [1e-6, 1e-6, 1e-4]})
-    below = judged("theorem2", wide).figures[0].panels[1]
-    assert isinstance(below, Lines)
+    below = panel_of(Lines, judged("theorem2", wide), 0, 1)
     assert below.series[0].low is not None
     assert below.series[0].low[-1] == 0  # no negative distance on a logarithmic axis
 
@@ -319,8 +305,7 @@ def test_losses_of_parts() -> None:
     assert outcome.numbers["squared, only the value matrix"] == pytest.approx(
         {"dev_loss": 0.95, "bayes": 0.93, "bayes_topics": 0.9453, "share_of_gain": 0.2}
     )
-    panel = outcome.figures[0].panels[1]
-    assert isinstance(panel, Points)
+    panel = panel_of(Points, outcome, 0, 1)
     assert panel.series[0].y == pytest.approx([0.94, 0.945, 0.95])
     assert panel.series[0].low == pytest.approx([y - HALF / 100 for y in (0.94, 0.945, 0.95)])
     assert panel.series[0].high == pytest.approx([y + HALF / 100 for y in (0.94, 0.945, 0.95)])
@@ -361,7 +346,6 @@ def test_settings_and_worlds_of_assumptions() -> None:
     numbers = outcome.numbers["fixed tau = 3"]
     assert numbers["contrast"]["mean"] == pytest.approx(0.4)
     assert numbers["spread"] == pytest.approx(0.2)
-    panel = outcome.figures[2].panels[0]
-    assert isinstance(panel, Points)
+    panel = panel_of(Points, outcome, 2, 0)
     assert panel.series[0].low == pytest.approx([0.4 - HALF, 0.4 - HALF, -HALF, *[0.4 - HALF] * 7], rel=1e-3)
     assert panel.levels == [(0.0, "none")]

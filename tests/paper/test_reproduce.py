@@ -64,7 +64,6 @@ def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path:
 
 
 def test_outcomes_survive_the_file(tmp_path: Path) -> None:
-    """Heat maps, lines, points and maps with all that they hold."""
     for name, good in samples.GOOD.items():
         outcome = EXPERIMENTS[name].judge(good())
         stored = json.dumps(asdict(outcome))
@@ -215,7 +214,6 @@ def test_what_is_skipped_is_not_measured(
 
 
 def reproduction() -> Reproduction:
-    """One of each verdict, and a claim that the reference runs do not reproduce either."""
     verdicts: dict[str, Verdict] = {
         "figure7": "reproduced",
         "figure8": "not reproduced",
@@ -392,7 +390,6 @@ def test_a_verdict_that_was_changed_by_hand_is_not_believed(tmp_path: Path) -> N
 
 
 def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up: list[str]) -> None:
-    """Once per reproduction, in one process; and where one of them is missing, it alone is measured again."""
     assert grouped(["figure1", "table1", "theorem1", "table2", "figure3", "table5"]) == [
         ("table1", "table2", "figure3", "table5"),
         ("figure1",),

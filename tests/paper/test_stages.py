@@ -24,7 +24,6 @@ from topicscope.paper.two_stage import LOSS, LR, SCALE, Cell, Shares, StageMaps,
 
 
 def norm_ramp(leaves: float, levels: float, end: float, steps: int = 1000) -> np.ndarray:
-    """Zero until one step, straight up to `end` at another, then level."""
     return end * np.clip((np.arange(steps) - leaves) / (levels - leaves), 0, 1)
 
 
