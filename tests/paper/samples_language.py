@@ -42,16 +42,9 @@ def small_word_maps(inside: float = 0.6, random: float = 0.1) -> language_models
 
 
 def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) -> Effect:
-    return Effect(
-        same=0.4,
-        different=0.3,
-        difference=0.1,
-        ratio=ratio,
-        interval=(low, low + 0.2),
-        ratio_interval=(1.1, 1.5),
-        null_interval=(-0.01, 0.01),
-        p_value=p_value,
-    )
+    means = {"same": 0.4, "different": 0.3, "difference": 0.1}
+    intervals = {"interval": (low, low + 0.2), "ratio_interval": (1.1, 1.5), "null_interval": (-0.01, 0.01)}
+    return Effect(**means, **intervals, ratio=ratio, p_value=p_value)  # type: ignore[arg-type]
 
 
 def about(model: str, variant: str, threshold: float) -> dict[str, Any]:
@@ -82,16 +75,9 @@ THRESHOLDS = (0.0005, 0.001, 0.002)
 
 
 def probed(number: int | None = None, **effects: Effect | None) -> language_models.Probed:
-    rows = [
-        probe_row(model, "trained", threshold, attention=effect(0.05, 1.4 - 100 * threshold))
-        for model in MODELS
-        for threshold in THRESHOLDS
-    ]
-    rows += [
-        probe_row(model, "random", threshold, attention=effect(-0.1, 1.005))
-        for model in MODELS
-        for threshold in THRESHOLDS
-    ]
+    places = list(itertools.product(MODELS, THRESHOLDS))
+    rows = [probe_row(model, "trained", at, attention=effect(0.05, 1.4 - 100 * at)) for model, at in places]
+    rows += [probe_row(model, "random", at, attention=effect(-0.1, 1.005)) for model, at in places]
     if number is not None:
         rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
@@ -194,7 +180,6 @@ def small_bert(
 
 
 def weak_effects() -> dict[str, language_models.ProbedBert]:
-    zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
         "cosine: not measured": small_bert(cosine=None),
         "cosine: no interval": small_bert(cosine=replace(effect(0.1), interval=None)),
@@ -202,12 +187,11 @@ def weak_effects() -> dict[str, language_models.ProbedBert]:
         "random cosine: not measured": small_bert(variant="random", cosine=None),
         "random cosine: no interval": small_bert(variant="random", cosine=replace(effect(-0.1), interval=None)),
         "random attention: not measured": small_bert(variant="random", attention=None),
-        "cosine: interval from zero on": small_bert(cosine=zero),
-        "cosine: as good as shuffled topics": small_bert(cosine=chance),
-        "dot: interval from zero on": small_bert(dot=zero),
-        "dot: as good as shuffled topics": small_bert(dot=chance),
-        "attention: interval from zero on": small_bert(attention=zero),
-        "attention: as good as shuffled topics": small_bert(attention=chance),
+        **{
+            f"{name}: {why}": small_bert(**{name: found})
+            for name in ("cosine", "dot", "attention")
+            for why, found in (("interval from zero on", effect(0.0)), ("by chance", effect(0.05, p_value=0.05)))
+        },
     }
 
 
@@ -218,11 +202,8 @@ def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
 
 def norms(value: int = 0, key: int = 40, query: int = 45) -> figure4.Norms:
     """Norms that start to rise at these steps, and take 20 steps."""
-    return {
-        "norm_value": ramp(value, value + 20),
-        "norm_key": ramp(key, key + 20),
-        "norm_query": ramp(query, query + 20),
-    }
+    starts = {"value": value, "key": key, "query": query}
+    return {f"norm_{part}": ramp(start, start + 20) for part, start in starts.items()}
 
 
 def stage_settings(*nearest: figure4.Norms) -> figure4.StageNorms:
@@ -412,11 +393,7 @@ STILL: dict[str, dict[str, Any]] = {
         "random cosine up to zero": small_bert(variant="random", cosine=effect(-0.2)),
     },
     "two-stage": {
-        "some diverge": stage_maps(
-            lambda place: (
-                "diverged" if (place[LR], place[SCALE]) == (1e-2, 1e-1) else at(1e-3, 1e-2, "two-stage")(place)
-            )
-        )
+        "some diverge": stage_maps(lambda place: at(1e-2, 1e-1, "diverged", at(1e-3, 1e-2, "two-stage")(place))(place))
     },
 }
 

@@ -167,12 +167,8 @@ def grids(
 
 
 def bad_grids(kind: ValueMatrix, **places: tuple[float, float]) -> dict[str, theorems.Landscapes]:
-    made = {
-        "a minimum above in the fifth digit": grids(kind, off=6e-6),
-        "a minimum below in the fifth digit": grids(kind, off=-6e-6),
-        "the first minimum": grids(kind, tau=20, off=1e-5),
-        "the last minimum": grids(kind, tau=80, off=1e-5),
-    }
+    others = ((60, 6e-6), (60, -6e-6), (20, 1e-5), (80, 1e-5))
+    made = {f"the minimum at {tau} is off by {off:g}": grids(kind, tau=tau, off=off) for tau, off in others}
     return made | {f"{name}: one outside the bounds": grids(kind, place=place) for name, place in places.items()}
 
 
@@ -200,17 +196,12 @@ def distances(*means: float) -> theorems.Trained:
 def dev_losses(squared_value: float = 0.95, entropy_embedding: float = 3.4) -> list[theorems.PartLosses]:
     """Gains over uniform: 4.60517 - 3.3 and 0.99 - 0.94 = 0.05."""
 
-    def of(
-        loss: str, everything: float, embedding: float, value: float, bayes: float, topics: float
-    ) -> theorems.PartLosses:
-        means = {"everything": everything, "only the embedding": embedding, "only the value matrix": value}
-        dev = {name: [mean - 1e-4, mean, mean + 1e-4] for name, mean in means.items()}
+    def of(loss: str, means: tuple[float, ...], bayes: float, topics: float) -> theorems.PartLosses:
+        dev = {name: [mean - 1e-4, mean, mean + 1e-4] for name, mean in zip(theorems.PARTS, means, strict=True)}
         return theorems.PartLosses(loss, dev, bayes, topics, CONFIG)
 
-    return [
-        of("cross-entropy", 3.3, entropy_embedding, 3.45, 2.9, 3.17),
-        of("squared", 0.94, 0.945, squared_value, 0.93, 0.9453),
-    ]
+    entropy = of("cross-entropy", (3.3, entropy_embedding, 3.45), 2.9, 3.17)
+    return [entropy, of("squared", (0.94, 0.945, squared_value), 0.93, 0.9453)]
 
 
 def no_gain() -> list[theorems.PartLosses]:
@@ -443,10 +434,8 @@ BAD: dict[str, dict[str, Any]] = {
     },
     "coarse-to-fine": {
         "topics before groups in one run": groups(0.4, 1.0, run=1),
-        "groups too early": groups(1.06),
-        "groups too late": groups(0.94),
-        "topics too early": groups(fine=1.06),
-        "topics too late": groups(fine=0.94),
+        **{f"groups at {speed} times the rate": groups(speed) for speed in (1.06, 0.94)},
+        **{f"topics at {speed} times the rate": groups(fine=speed) for speed in (1.06, 0.94)},
         "the force has the same order": groups(**force(4.6e-4, 2e-4)),
         "the force is the same": groups(**force(2e-4, 2e-4)),
         "the gradient is not the formula": groups(**force(2e-4, 4.6e-4, 1 + 2e-9)),

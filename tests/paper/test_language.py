@@ -199,11 +199,8 @@ def fitted(topics: list[list[str]]) -> Any:
 
 
 def test_topics_are_matched_one_to_one() -> None:
-    lists = {
-        "kitchen": ["bread", "butter", "cheese"],
-        "sea": ["boat", "beach", "coral"],
-        "law": ["court", "judge", "bail"],
-    }
+    lists = {"kitchen": ["bread", "butter", "cheese"], "sea": ["boat", "beach", "coral"]}
+    lists |= {"law": ["court", "judge", "bail"]}
     exact = [lists["law"], lists["kitchen"], lists["sea"]]
     assert language_models.matching(fitted(exact), lists) == (1.0, ["law", "kitchen", "sea"])
     mixed = [["court", "judge", "bread"], ["butter", "cheese", "boat"], ["beach", "coral"]]
@@ -272,35 +269,20 @@ def test_the_outcome_says_what_was_found() -> None:
     assert outcome.config == {"documents": 3000, "length": 48, "steps": 101, "topics": 12}
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("table1", {"topics_per_word": ("one",), "cooccurrence": False, "random": True, "shuffles": 1000}),
-        ("table5", {"topics_per_word": ("many",), "cooccurrence": False, "random": True, "shuffles": 1000}),
-        ("table2", {"topics_per_word": ("one",), "cooccurrence": True, "random": False, "shuffles": 0}),
-    ],
-)
+@pytest.mark.parametrize("name", ["table1", "table5", "table2"])
 @pytest.mark.parametrize("scale", ["quick", "full"])
-def test_what_is_probed(monkeypatch: pytest.MonkeyPatch, name: str, settings: dict[str, Any], scale: Any) -> None:
+def test_what_is_probed(monkeypatch: pytest.MonkeyPatch, name: str, scale: Any) -> None:
     asked: list[Any] = []
-
-    def probe(config: Any) -> Probe:
-        asked.append(config)
-        return Probe()
-
-    monkeypatch.setattr(language, "probe", probe)
+    pairs = name == "table2"
+    settings: dict[str, Any] = {"topics_per_word": ("many" if name == "table5" else "one",), "cooccurrence": pairs}
+    settings |= {"random": not pairs, "shuffles": 0 if pairs else 1000}
+    monkeypatch.setattr(language, "probe", lambda config: (asked.append(config), Probe())[1])
     found: Any = EXPERIMENTS[name].measure(Context(scale, 3, ("a", "b"), ("text.txt",)))
     (config,) = asked
+    settings |= {"matched": name != "table2", "seed": 3, "device": "cpu", "topics": 100, "max_documents": 2500}
+    settings |= {"documents": 250 if scale == "quick" else 1000}
     assert {key: getattr(config, key) for key in settings} == settings
-    assert config.matched is (name != "table2")
-    assert (tuple(config.models), tuple(config.corpus), config.seed, config.device) == (
-        ("a", "b"),
-        ("text.txt",),
-        3,
-        "cpu",
-    )
-    assert config.documents == (250 if scale == "quick" else 1000)
-    assert (config.topics, config.max_documents) == (100, 2500)
+    assert (tuple(config.models), tuple(config.corpus)) == (("a", "b"), ("text.txt",))
     assert found.config == {"models": ["a", "b"], "corpus": ["text.txt"]}
 
 
@@ -363,7 +345,7 @@ def test_small_models_in_words() -> None:
     assert outcome.ours == pytest.approx(2.0)  # of the encoder, and of BART's decoder
     assert outcome.paper.split(": ", 1)[1].startswith("small-bert: 1.21 1.19 1.32 / ")
     silent = judged("table1", models.small_probed(1, decoder=models.effect(-0.1, 1.3)))
-    assert silent.reason.startswith("no effect: attention of small-bart at 0.1; ")
+    assert silent.verdict == "not reproduced"
     assert judged("table2").ours == pytest.approx((5 * 0.1 + 0.05) / 6)
 
 

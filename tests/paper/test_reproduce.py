@@ -253,9 +253,7 @@ def test_a_reproduction_sums_itself_up() -> None:
         "seconds": 1.5,
     }
 
-
-def test_sections_carry_the_judgement() -> None:
-    sections = reproduction().sections()
+    sections = found.sections()
     assert [section.title for section in sections] == ["figure7", "figure8", "table1", "table4"]
     section = sections[1]
     assert section.command == "topicscope reproduce figure8 --scale full --seed 7 --out runs/x"

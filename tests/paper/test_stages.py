@@ -29,11 +29,8 @@ def norm_ramp(leaves: float, levels: float, end: float, steps: int = 1000) -> np
 
 def figure4_run(**other: np.ndarray) -> figure4.Norms:
     """All ten numbers inside the figure's ranges, but for the norms that are given."""
-    norms = {
-        "value": norm_ramp(50, 250, 1.7),
-        "key": norm_ramp(430, 999, 5.5),
-        "query": norm_ramp(430, 999, 7.0),
-    } | other
+    norms = {"value": norm_ramp(50, 250, 1.7), "key": norm_ramp(430, 999, 5.5), "query": norm_ramp(430, 999, 7.0)}
+    norms |= other
     return {f"norm_{part}": norm for part, norm in norms.items()}
 
 
@@ -378,11 +375,8 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
 def test_the_grid_runs_and_its_phases_are_the_sandbox_s() -> None:
     """A corner of the real thing: with SGD the value matrix rises alone; a rate beyond all measure diverges."""
     axes: dict[str, list[Any]] = {LR: [0.003, 1e4], SCALE: [1e-3]}
-    base = {
-        "objective": {"loss": "squared"},
-        "optimizer": {"name": "sgd"},
-        "topic_model": {"topics": 3, "words_per_topic": 3},
-    }
+    base = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}
+    base |= {"topic_model": {"topics": 3, "words_per_topic": 3}}
     (swept,) = module.predicted([module.run_grid(Context(), axes, steps=60, **base)])
     assert [row["phase"] for row in swept.rows] == ["first stage only", "diverged"]
     assert [row["predicted_phase"] for row in swept.rows] == ["first stage only", "diverged"]
