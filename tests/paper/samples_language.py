@@ -188,7 +188,7 @@ def weak_effects() -> dict[str, language_models.ProbedBert]:
         "random cosine: no interval": small_bert(variant="random", cosine=replace(effect(-0.1), interval=None)),
         "random attention: not measured": small_bert(variant="random", attention=None),
         **{
-            f"{name}: {why}": small_bert(**{name: found})
+            f"{name}: {why}": small_bert(**{name: found})  # type: ignore[arg-type]
             for name in ("cosine", "dot", "attention")
             for why, found in (("interval from zero on", effect(0.0)), ("by chance", effect(0.05, p_value=0.05)))
         },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,38 +107,26 @@ def test_known_topics_and_what_stands_together_most_often() -> None:
     )
 
 
-@pytest.fixture(scope="module")
-def few_steps() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made_up, "TRAINING_STEPS", {"quick": 2, "full": 3})
-        made_up.small_models.cache_clear()
-        yield
-        made_up.small_models.cache_clear()
-
-
 @pytest.mark.model
-def test_five_architectures_are_trained_once_and_repeat(few_steps: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = made_up.small_models(Context("quick", 1))
+def test_five_architectures_are_trained_once_repeat_and_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made_up, "TRAINING_STEPS", {"quick": 2, "full": 3})
+    small_models = made_up.small_models
+    found = small_models(Context("quick", 1))
     assert [model.name for model in found.models] == [f"small-{name}" for name in ARCHITECTURES]
     assert [model.model.config.model_type for model in found.models] == list(ARCHITECTURES)
-    assert made_up.small_models(Context("quick", 1)) is found
+    assert small_models(Context("quick", 1)) is found
     losses = dict(found.losses)
     assert all(4.9 < first < 5.2 for first, _ in losses.values())  # log 150 = 5.01
     assert losses["small-bert"] != losses["small-electra"]  # another seed: else they were the same model
     monkeypatch.setattr(made_up, "ARCHITECTURES", ARCHITECTURES[:2])
-    again = made_up.small_models.__wrapped__(Context("quick", 1))
+    again = small_models.__wrapped__(Context("quick", 1))
     assert again.losses == {name: losses[name] for name in ("small-bert", "small-albert")}
     for one, other in zip(found.models, again.models, strict=False):
         for name, weight in one.model.state_dict().items():
             assert weight.equal(other.model.state_dict()[name]), (one.name, name)
 
-
-@pytest.mark.model
-def test_the_four_experiments_are_judged_without_models_of_the_user(
-    few_steps: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = made_up.small_models(Context(seed=1))
-    few = replace(small, models=(small.models[0], small.models[2]))
+    # the four experiments on an encoder and an encoder-decoder: after two steps nothing is learnt
+    few = replace(found, models=(found.models[0], found.models[2]))
     for module in (made_up, language_models):
         monkeypatch.setattr(module, "small_models", lambda _: few)
     outcomes = {name: EXPERIMENTS[name].run(Context(seed=1)) for name in ("table1", "table2", "table5", "figure3")}
@@ -153,6 +140,7 @@ def test_the_four_experiments_are_judged_without_models_of_the_user(
     assert {row["topics_per_word"] for row in outcomes["table5"].numbers["rows"]} == {"many"}
     assert [row["pairs"] for row in outcomes["table2"].numbers["rows"]] == [21] * 2
     assert len(outcomes["figure3"].figures[0].panels) == 4
+    small_models.cache_clear()
 
 
 def test_texts_are_documents_of_the_sandbox_in_words() -> None:
@@ -276,7 +264,12 @@ def test_what_is_probed(monkeypatch: pytest.MonkeyPatch, name: str, scale: Any) 
     pairs = name == "table2"
     settings: dict[str, Any] = {"topics_per_word": ("many" if name == "table5" else "one",), "cooccurrence": pairs}
     settings |= {"random": not pairs, "shuffles": 0 if pairs else 1000}
-    monkeypatch.setattr(language, "probe", lambda config: (asked.append(config), Probe())[1])
+
+    def probe(config: Any) -> Probe:
+        asked.append(config)
+        return Probe()
+
+    monkeypatch.setattr(language, "probe", probe)
     found: Any = EXPERIMENTS[name].measure(Context(scale, 3, ("a", "b"), ("text.txt",)))
     (config,) = asked
     settings |= {"matched": name != "table2", "seed": 3, "device": "cpu", "topics": 100, "max_documents": 2500}

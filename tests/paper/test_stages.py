@@ -376,8 +376,8 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
 def test_the_grid_runs_and_its_phases_are_the_sandbox_s() -> None:
     """A corner of the real thing: with SGD the value matrix rises alone; a rate beyond all measure diverges."""
     axes: dict[str, list[Any]] = {LR: [0.003, 1e4], SCALE: [1e-3]}
-    base = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}
-    base |= {"topic_model": {"topics": 3, "words_per_topic": 3}}
+    base: Any = {"objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}
+    base["topic_model"] = {"topics": 3, "words_per_topic": 3}
     (swept,) = module.predicted([module.run_grid(Context(), axes, steps=60, **base)])
     assert [row["phase"] for row in swept.rows] == ["first stage only", "diverged"]
     assert [row["predicted_phase"] for row in swept.rows] == ["first stage only", "diverged"]
