@@ -494,8 +494,8 @@ def flow(world: FlowWorld, scale: float, seed: int) -> Leaving:
 
 
 def squared_growth(world: FlowWorld, seed: int) -> float:
-    until = math.log(100) / (2 * contrast_eigenvalue(world.growth()))
-    course = gradient_flow(world.population(), world.start(MASK_SCALES[0], seed), until)
+    learnt = math.log(100) / (2 * contrast_eigenvalue(world.growth()))  # 99%
+    course = gradient_flow(world.population(), world.start(MASK_SCALES[0], seed), learnt)
     return float(course.norm("key")[-1] / course.norm("key")[0])
 
 
@@ -521,7 +521,6 @@ def mask_checks(found: MaskFlows) -> list[bool | None]:
 
 
 def until(xs: list[float], ys: list[float], end: float, top: float = math.inf) -> tuple[list[float], list[float]]:
-    """The part of a course up to a time, as long as it is below `top`."""
     x, y = np.array(xs), np.array(ys)
     shown = (x <= end) & (y <= top)
     return x[shown].tolist(), y[shown].round(5).tolist()

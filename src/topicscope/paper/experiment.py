@@ -127,7 +127,6 @@ class Context:
         return quick if self.scale == "quick" else full
 
     def seeds(self, quick: int, full: int) -> list[int]:
-        """As many seeds at each scale, for what is not trained as an ensemble."""
         return [1000 * self.seed + i for i in range(self.pick(quick, full))]
 
 

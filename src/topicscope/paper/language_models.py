@@ -40,8 +40,6 @@ SMALL_DIFFERS = (
 
 @dataclass(frozen=True)
 class Probed:
-    """The probes of all models, what they were given, and whether topics were fitted or known."""
-
     probe: language.Probe
     config: dict[str, Any]
     known: bool = False  # the topics: there is one threshold
@@ -412,8 +410,9 @@ class ProbedBert:
 
 
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:
-    config = pretraining.PretrainConfig.of(BERT_SETTINGS, steps=steps, seed=seed)
-    run = pretraining.pretrain(config, texts=texts, tokenizer=tokenizer)
+    run = pretraining.pretrain(
+        pretraining.PretrainConfig.of(BERT_SETTINGS, steps=steps, seed=seed), texts=texts, tokenizer=tokenizer
+    )
     return run.model.base_model, run.metrics["loss"][:steps].tolist()
 
 

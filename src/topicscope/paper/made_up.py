@@ -310,8 +310,7 @@ def judge_layers(found: LayerRuns) -> Outcome:
 
 
 def growth(runs: Sequence[Curves]) -> str:
-    metrics = [item for one in runs for item in one.run.metrics.items()]
-    factors = [norm[-1] / norm[0] for name, norm in metrics if name.startswith("norm_")]
+    factors = [norm[-1] / norm[0] for one in runs for name, norm in one.run.metrics.items() if name.startswith("norm_")]
     return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
 
 

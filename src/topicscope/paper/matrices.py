@@ -419,13 +419,20 @@ def attention_cells(means: Sequence[Estimate]) -> list[str]:
 
 def attention_figure(name: str, title: str, alt: str, rows: dict[str, list[Estimate]]) -> Figure:
     by_relation = zip(WORD_RELATIONS.values(), zip(*rows.values(), strict=True), strict=True)
-    panel = Points(
-        name.replace("table", "Table "),
-        list(rows),
-        [by_category(relation, means) for relation, means in by_relation],
-        "mean attention of a pair of positions",
+    return Figure(
+        name,
+        title,
+        alt,
+        [
+            Points(
+                name.replace("table", "Table "),
+                list(rows),
+                [by_category(relation, means) for relation, means in by_relation],
+                "mean attention of a pair of positions",
+            )
+        ],
+        columns=1,
     )
-    return Figure(name, title, alt, [panel], 1)
 
 
 PAPER_BLOCKS: dict[tuple[str, float], Triple] = {

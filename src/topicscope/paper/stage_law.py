@@ -418,7 +418,6 @@ def measure_sgd(context: Context) -> SgdCourses:
 
 
 def lines(courses: list[SgdCourse], name: str, law: str = "", *, markers: bool = False) -> list[Series]:
-    """A curve of every seed, of about 50 points; those of the law have one colour."""
     every = max(1, len(courses[0].norm) // 50)
     steps = np.arange(0.0, len(courses[0].norm), every).tolist()
     curves = [np.round(getattr(course, name)[::every], 5).tolist() for course in courses]

@@ -56,7 +56,6 @@ def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **setti
 
 
 def time_of(run: training.Run, step: int | None = None) -> float:
-    """Gradient-flow time of a step; of the last one where none is given."""
     return run.config.optimizer.lr * (run.config.total_steps if step is None else step)
 
 

@@ -210,10 +210,9 @@ class Shares(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        of_covered = f"{self.right / self.covered:.0%}" if self.covered else "-"
         return (
             f"{self.right} of {self.cells} cells take the predicted phase ({self.share:.0%}; "
-            f"{of_covered} of the {self.covered} that the laws cover)"
+            f"{f'{self.right / self.covered:.0%}' if self.covered else '-'} of the {self.covered} that the laws cover)"
         )
 
 
