@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from topicscope.paper.small_start import WIDTH, contrasts
+from topicscope.paper.escapes import WIDTH, contrasts
 from topicscope.paper.stage_law import FlowWorld
 from topicscope.theory import (
     Population,

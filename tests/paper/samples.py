@@ -7,7 +7,7 @@ the model does not have, intervals that are too wide, runs that are too short.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.paper import samples_flows, samples_language, samples_sandbox
 from topicscope.paper import EXPERIMENTS, Outcome
@@ -19,5 +19,13 @@ UNDECIDED = samples_sandbox.UNDECIDED | samples_language.UNDECIDED | samples_flo
 
 
 def judged(name: str, found: Any = None) -> Outcome:
-    """The outcome of this sample, else of the plausible one."""
     return EXPERIMENTS[name].judge(GOOD[name]() if found is None else found)
+
+
+Kind = TypeVar("Kind")
+
+
+def panel_of(kind: type[Kind], outcome: Outcome, figure: int, number: int) -> Kind:
+    panel = outcome.figures[figure].panels[number]
+    assert isinstance(panel, kind)
+    return panel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.paper.samples_sandbox import CONFIG
-from topicscope.paper import adam_clocks, mask_first, second_stage, small_start, stage_law
+from topicscope.paper import escapes, figure4, stage_law
 from topicscope.paper.stage_law import WORLDS, FlowWorld, Halves, StageFlow
 from topicscope.theory import AdamClock, MaskFirst
 
@@ -33,7 +33,6 @@ def flow(world: FlowWorld = WORLDS[0], scale: float = 1e-3, seed: int = 0, **cha
 
 
 def flows(world: FlowWorld = WORLDS[1], scale: float = 1e-3, seed: int = 1, **changes: Any) -> list[StageFlow]:
-    """All flows as the law says, but one with these changes."""
     return [
         flow(w, s, i, **(changes if (w, s, i) == (world, scale, seed) else {}))
         for w in WORLDS
@@ -47,16 +46,15 @@ def late(value: float = 11.0, key: float = 10_000.0, query: float = 10_000.0, **
 
 
 def ranks(*singular: float, **where: Any) -> list[StageFlow]:
-    """Of (5, 4, 2), where T - 1 = 4, unless said otherwise."""
     return flows(singular=[*singular] + [1e-5] * (21 - len(singular)), **where)
 
 
-def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> list[second_stage.Pair]:
+def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> list[stage_law.Pair]:
     """Key and query grow by a thousandth; of one pair the loss ends above Bayes's, or other fields."""
     made = []
     for i, world in enumerate(WORLDS):
         bayes = 1 - 1 / (world.v * world.tau)
-        pair = second_stage.Pair(
+        pair = stage_law.Pair(
             world,
             0,
             [0.0, 10.0, 20.0],
@@ -68,13 +66,13 @@ def pairs(number: int = 0, loss: float = 0.0, **changes: Any) -> list[second_sta
     return made
 
 
-def escapes(last: float = 2.0, seed: int = 1, force: float = 0.0) -> second_stage.Escapes:
+def escape_times(last: float = 2.0, seed: int = 1, force: float = 0.0) -> escapes.Escapes:
     """Plateaus that last 240 / s; of one seed the last halving makes them `last` times as long."""
     scales = [0.1, 0.05, 0.025]
     times = {i: [2400.0, 4800.0, 9600.0] for i in (0, 1)}
     times[seed] = [2400.0, 4800.0, 4800.0 * last]
     losses = {s: ([0.0, 100.0, 240.0], [1.0, 0.667, 0.66]) for s in scales}
-    return second_stage.Escapes(scales, times, losses, force)
+    return escapes.Escapes(scales, times, losses, force)
 
 
 def sgd(step: int = 3000, run: int = 1, rises: bool = True) -> stage_law.SgdCourses:
@@ -100,7 +98,7 @@ def adam_clock(eps: float, tenfold: float = 1.0) -> AdamClock:
 
 def clocks(
     eps: float = 1e-5, world: FlowWorld = CLOCK_WORLDS[0], run: int = 2, scale: float = 1.0, **steps: float
-) -> adam_clocks.ClockRuns:
+) -> figure4.ClockRuns:
     """As predicted, .8 of it without epsilon; at one world and epsilon one run is elsewhere, in `steps`.
 
     `scale` times epsilon is what the runs have and the formula has not.
@@ -114,29 +112,29 @@ def clocks(
             if (here, at) == (world, eps):
                 for part, step in steps.items():
                     found[part][run] = step
-            made.append(adam_clocks.Clock(here, at, said, adam_clock(at, 10.0), **found))
-    return adam_clocks.ClockRuns(made, CONFIG)
+            made.append(figure4.Clock(here, at, said, adam_clock(at, 10.0), **found))
+    return figure4.ClockRuns(made, CONFIG)
 
 
-def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> mask_first.Leaving:
+def leaving(world: FlowWorld, seed: int = 0, **changes: Any) -> escapes.Leaving:
     """|W_K| leaves at 600 along [MASK], value is half-way at 800."""
-    made = mask_first.Leaving(
+    made = escapes.Leaving(
         *(world, 1e-3, seed, 600.0, 800.0, 2000.0, 0.99, 0.98, 0.02),
         *([0.0, 600.0, 3000.0], [1.0, 3.0, 100.0], [0.0, 1.0, 4.0], [[0.0, 1.0], [1.0, 0.0]]),
     )
     return replace(made, **changes)
 
 
-def masks(error: float = 1e-9, weaker: float = 0.0005, squared: float = 1.01, **changes: Any) -> mask_first.MaskFlows:
+def masks(error: float = 1e-9, weaker: float = 0.0005, squared: float = 1.01, **changes: Any) -> escapes.MaskFlows:
     """Two worlds and seeds; in the last flow these changes, in the last world another force or growth."""
     law = MaskFirst(0.016, 0.0064, 512.0)
     forces = {
-        CLOCK_WORLDS[0]: mask_first.Force(1e-9, 0.0064, 0.0005),
-        CLOCK_WORLDS[1]: mask_first.Force(error, 0.0064, weaker),
+        CLOCK_WORLDS[0]: escapes.Force(1e-9, 0.0064, 0.0005),
+        CLOCK_WORLDS[1]: escapes.Force(error, 0.0064, weaker),
     }
     flows = [leaving(world, seed) for world in CLOCK_WORLDS for seed in (0, 1)]
     flows[-1] = replace(flows[-1], **changes)
-    return mask_first.MaskFlows(
+    return escapes.MaskFlows(
         forces, dict.fromkeys(CLOCK_WORLDS, law), flows, {CLOCK_WORLDS[0]: 1.0, CLOCK_WORLDS[1]: squared}
     )
 
@@ -146,29 +144,28 @@ START_SCALES = (0.03, 0.01, 0.01 / 3, 0.01 / 9)
 
 def starts(
     last: float = 3.0, factor: float = 1.0, keys: tuple[float, ...] = (50.0, 25.0, 11.0, 5.0), **changes: Any
-) -> small_start.StartFlows:
+) -> escapes.StartFlows:
     """s t50 = 2.2 in two seeds; in the second the last third makes it `last` times as long, all times by a factor.
 
     `keys` is key's time over value's by scale.
     """
-    flows: dict[int, list[small_start.Escape]] = {}
+    flows: dict[int, list[escapes.Escape]] = {}
     for seed in (0, 1):
         times = [2.2 / s for s in START_SCALES]
         if seed:
             times = [factor * time for time in (*times[:-1], last * times[-2])]
         shares = keys if seed else (50.0, 25.0, 11.0, 5.0)
         flows[seed] = [
-            small_start.Escape(s, seed, time, share * time, [0.0, time, 2 * time], [0.0, 0.5, 1.0])
+            escapes.Escape(s, seed, time, share * time, [0.0, time, 2 * time], [0.0, 0.5, 1.0])
             for s, time, share in zip(START_SCALES, times, shares, strict=True)
         ]
     flows[1][-1] = replace(flows[1][-1], **changes)
-    laws = {s: small_start.StartLaw(2.2 / s, 6000.0, 10.0, 9000.0) for s in START_SCALES}
-    laws[START_SCALES[0]] = small_start.StartLaw(NEVER, NEVER, 10.0, 5000.0)  # too large a start
-    return small_start.StartFlows(flows, laws)
+    laws = {s: escapes.StartLaw(2.2 / s, 6000.0, 10.0, 9000.0) for s in START_SCALES}
+    laws[START_SCALES[0]] = escapes.StartLaw(NEVER, NEVER, 10.0, 5000.0)  # too large a start
+    return escapes.StartFlows(flows, laws)
 
 
-def logarithmic() -> small_start.StartFlows:
-    """Half-way times 100 ln(1/s), as with one-hot words."""
+def logarithmic() -> escapes.StartFlows:
     found = starts()
     times = (350.0, 460.0, 570.0, 680.0)
     laws = {s: replace(found.laws[s], value=time) for s, time in zip(START_SCALES, times, strict=True)}
@@ -178,14 +175,14 @@ def logarithmic() -> small_start.StartFlows:
         ]
         for seed, row in found.flows.items()
     }
-    return small_start.StartFlows(flows, laws)
+    return escapes.StartFlows(flows, laws)
 
 
 GOOD: dict[str, Callable[[], Any]] = {
     "stage-law": flows,
     "rank": flows,
     "no-correct-words": pairs,
-    "one-topic": escapes,
+    "one-topic": escape_times,
     "sgd-second-stage": sgd,
     "adam-clocks": clocks,
     "mask-first": masks,
@@ -218,11 +215,11 @@ BAD: dict[str, dict[str, Any]] = {
         "key does not grow with correct words either": pairs(with_words=flow(key=[1.0, 9.0])),
     },
     "one-topic": {
-        "a law in log(1/s)": escapes(1.17),
-        "just too short": escapes(1.89),
-        "just too long": escapes(2.11, 0),
-        "there is a force": escapes(force=1e-10),
-        "there is a force, and a plateau that is not left": escapes(NEVER, force=1e-10),
+        "a law in log(1/s)": escape_times(1.17),
+        "just too short": escape_times(1.89),
+        "just too long": escape_times(2.11, 0),
+        "there is a force": escape_times(force=1e-10),
+        "there is a force, and a plateau that is not left": escape_times(NEVER, force=1e-10),
     },
     "sgd-second-stage": {
         "too early": sgd(2399),
@@ -276,7 +273,7 @@ STILL: dict[str, dict[str, Any]] = {
         "a large start, from which they differ": ranks(10.0, 9.0, 7.0, 6.0, 5.0, scale=1e-2),
     },
     "no-correct-words": {"a little growth": pairs(1, 5e-7, norms={"key": [1.0, 1.04], "query": [1.0, 0.5]})},
-    "one-topic": {"almost twice": escapes(1.91), "a little more than twice": escapes(2.09, 0)},
+    "one-topic": {"almost twice": escape_times(1.91), "a little more than twice": escape_times(2.09, 0)},
     "sgd-second-stage": {"20% early": sgd(2401), "20% late": sgd(3599, 0)},
     "adam-clocks": {
         "value just near enough": clocks(1e-6, value=229.0),
@@ -296,7 +293,7 @@ STILL: dict[str, dict[str, Any]] = {
 }
 
 UNDECIDED: dict[str, dict[str, Any]] = {
-    "one-topic": {"a plateau that is not left": escapes(NEVER)},
+    "one-topic": {"a plateau that is not left": escape_times(NEVER)},
     "mask-first": {"attention does not leave its start": masks(left=NEVER)},
     "small-start": {"key is not half-way": starts(key=NEVER), "value is not": starts(value=NEVER)},
 }

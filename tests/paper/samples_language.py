@@ -13,8 +13,8 @@ from tests.paper.samples_sandbox import CONFIG
 from tests.pretraining import small
 from topicscope.language import CooccurrenceRow, HeadRow, PairContrast, Probe, ProbeRow, TopicRow, WordMap
 from topicscope.measure import Effect, Timeline
-from topicscope.paper import figure4, figure5, language_models, timeline, two_stage
-from topicscope.paper.figure5 import Curves
+from topicscope.paper import figure4, language_models, made_up, two_stage
+from topicscope.paper.made_up import Curves
 from topicscope.paper.two_stage import EMBEDDING, EPS, LOSS, LR, SCALE
 
 NINE = tuple(word for group in language_models.GROUPS for word in group)
@@ -42,20 +42,12 @@ def small_word_maps(inside: float = 0.6, random: float = 0.1) -> language_models
 
 
 def effect(low: float, ratio: float | None = 1.3, p_value: float | None = 0.01) -> Effect:
-    return Effect(
-        same=0.4,
-        different=0.3,
-        difference=0.1,
-        ratio=ratio,
-        interval=(low, low + 0.2),
-        ratio_interval=(1.1, 1.5),
-        null_interval=(-0.01, 0.01),
-        p_value=p_value,
-    )
+    means = {"same": 0.4, "different": 0.3, "difference": 0.1}
+    intervals = {"interval": (low, low + 0.2), "ratio_interval": (1.1, 1.5), "null_interval": (-0.01, 0.01)}
+    return Effect(**means, **intervals, ratio=ratio, p_value=p_value)  # type: ignore[arg-type]
 
 
 def about(model: str, variant: str, threshold: float) -> dict[str, Any]:
-    """Which model was measured on which words."""
     names = {"model": model, "variant": variant, "threshold": threshold, "topics_per_word": "one", "words": 100}
     return names | {"topics": 10, "embedding": "matrix", "window": 128}
 
@@ -83,17 +75,9 @@ THRESHOLDS = (0.0005, 0.001, 0.002)
 
 
 def probed(number: int | None = None, **effects: Effect | None) -> language_models.Probed:
-    """Two models at three thresholds, then their random weights. `effects` replace those of row `number`."""
-    rows = [
-        probe_row(model, "trained", threshold, attention=effect(0.05, 1.4 - 100 * threshold))
-        for model in MODELS
-        for threshold in THRESHOLDS
-    ]
-    rows += [
-        probe_row(model, "random", threshold, attention=effect(-0.1, 1.005))
-        for model in MODELS
-        for threshold in THRESHOLDS
-    ]
+    places = list(itertools.product(MODELS, THRESHOLDS))
+    rows = [probe_row(model, "trained", at, attention=effect(0.05, 1.4 - 100 * at)) for model, at in places]
+    rows += [probe_row(model, "random", at, attention=effect(-0.1, 1.005)) for model, at in places]
     if number is not None:
         rows[number] = with_effects(rows[number], effects)
     heads = [row for model in MODELS for row in head_rows(model)]
@@ -126,7 +110,6 @@ def small_probed(number: int | None = None, decoder: Effect | None = None, **eff
 
 
 def weak_small(judged: Sequence[str]) -> dict[str, language_models.Probed]:
-    """One clause each: interval, shuffles, the decoder of an encoder-decoder, random weights."""
     found = {
         f"small models: {name}: {why}": small_probed(0, **{name: here})
         for name in judged
@@ -197,7 +180,6 @@ def small_bert(
 
 
 def weak_effects() -> dict[str, language_models.ProbedBert]:
-    zero, chance = effect(0.0), effect(0.05, p_value=0.05)
     return {
         "cosine: not measured": small_bert(cosine=None),
         "cosine: no interval": small_bert(cosine=replace(effect(0.1), interval=None)),
@@ -205,12 +187,11 @@ def weak_effects() -> dict[str, language_models.ProbedBert]:
         "random cosine: not measured": small_bert(variant="random", cosine=None),
         "random cosine: no interval": small_bert(variant="random", cosine=replace(effect(-0.1), interval=None)),
         "random attention: not measured": small_bert(variant="random", attention=None),
-        "cosine: interval from zero on": small_bert(cosine=zero),
-        "cosine: as good as shuffled topics": small_bert(cosine=chance),
-        "dot: interval from zero on": small_bert(dot=zero),
-        "dot: as good as shuffled topics": small_bert(dot=chance),
-        "attention: interval from zero on": small_bert(attention=zero),
-        "attention: as good as shuffled topics": small_bert(attention=chance),
+        **{
+            f"{name}: {why}": small_bert(**{name: found})  # type: ignore[arg-type]
+            for name in ("cosine", "dot", "attention")
+            for why, found in (("interval from zero on", effect(0.0)), ("by chance", effect(0.05, p_value=0.05)))
+        },
     }
 
 
@@ -221,11 +202,8 @@ def ramp(start: int, end: int, steps: int = 101) -> np.ndarray:
 
 def norms(value: int = 0, key: int = 40, query: int = 45) -> figure4.Norms:
     """Norms that start to rise at these steps, and take 20 steps."""
-    return {
-        "norm_value": ramp(value, value + 20),
-        "norm_key": ramp(key, key + 20),
-        "norm_query": ramp(query, query + 20),
-    }
+    starts = {"value": value, "key": key, "query": query}
+    return {f"norm_{part}": ramp(start, start + 20) for part, start in starts.items()}
 
 
 def stage_settings(*nearest: figure4.Norms) -> figure4.StageNorms:
@@ -247,13 +225,12 @@ def curves(setting: str, late: int = 40, layers: int = 4, seed: int = 0, **norms
     return Curves(setting, small.run_of(metrics | norms, seed))
 
 
-def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> figure5.LayerRuns:
+def layer_starts(usual: Curves | None = None, **norms: np.ndarray) -> made_up.LayerRuns:
     near = [curves("near zero, a"), curves("near zero, b", 40, 4, 1, **norms)]
-    return figure5.LayerRuns(near, [usual or curves("usual start", late=0)], False)
+    return made_up.LayerRuns(near, [usual or curves("usual start", late=0)], False)
 
 
 def point(phase: str, **more: Any) -> dict[str, Any]:
-    """A row of a sweep."""
     made = {"phase": phase, "separation": 3.0, "start_separation": 3.0, "loss": 0.9, "contrast": 0.1}
     made |= {"steps_done": 100, "t50_value": 10.0, "t50_key": 30.0, "t50_query": None}
     return made | {"predicted_phase": phase, "predicted_by": "closed form", "predicted_separation": 3.0} | more
@@ -303,18 +280,15 @@ FLAT: dict[int, Effect | None] = {step: at_height(0.1, np.array([0.1, 0.1])) for
 
 
 def timeline_of(attention: dict[int, Effect | None], words: str = "embedding") -> Timeline:
-    """The words are half-way at step 10."""
     return Timeline.of({words: course(10), "attention": attention})
 
 
-def sandbox_timelines(*attention: dict[int, Effect | None]) -> timeline.Timelines:
-    """Three runs; attention as given, else half-way at 100."""
+def sandbox_timelines(*attention: dict[int, Effect | None]) -> made_up.Timelines:
     given = [*attention, *[course(100)] * (3 - len(attention))]
-    return timeline.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
+    return made_up.Timelines([timeline_of(a) for a in given], None, {"seed": 0})
 
 
 def with_value_late() -> figure4.StageNorms:
-    """Two seeds are clear, one is not: the interval reaches below 1."""
     return stage_settings(norms(0), norms(0), norms(40, 0, 0))
 
 
@@ -395,7 +369,7 @@ STILL: dict[str, dict[str, Any]] = {
         )
     },
     "figure5": {
-        "the usual start has another order": layer_starts(curves("usual start", late=0, norm_key_0=ramp(0, 5))),
+        "the usual start has another order": layer_starts(curves("usual start", late=0, norm_key_0=ramp(0, 5)))
     },
     "figure3": {
         "small models, random weights show less": small_word_maps(0.6, 0.59),
@@ -419,11 +393,7 @@ STILL: dict[str, dict[str, Any]] = {
         "random cosine up to zero": small_bert(variant="random", cosine=effect(-0.2)),
     },
     "two-stage": {
-        "some diverge": stage_maps(
-            lambda place: (
-                "diverged" if (place[LR], place[SCALE]) == (1e-2, 1e-1) else at(1e-3, 1e-2, "two-stage")(place)
-            )
-        )
+        "some diverge": stage_maps(lambda place: at(1e-2, 1e-1, "diverged", at(1e-3, 1e-2, "two-stage")(place))(place))
     },
 }
 
@@ -432,5 +402,5 @@ UNDECIDED: dict[str, dict[str, Any]] = {
         "six of nine words are no whole tokens": word_maps(0.6, 0.2, (1, 2, 2) * 3),
         "one group has a single whole token": word_maps(0.6, 0.2, (1, 1, 1, 1, 1, 1, 1, 2, 3)),
         "no word is a whole token": word_maps(0.6, 0.2, (2,) * 9),
-    },
+    }
 }

@@ -10,25 +10,21 @@ from typing import Any
 import numpy as np
 
 from topicscope.measure import AttentionMeans
-from topicscope.paper import assumptions, finite_length, matrices, theorems, topic_order
-from topicscope.paper.attention_tables import AttentionRow
-from topicscope.paper.matrices import PAIRS, Blocks, Panel
+from topicscope.paper import assumptions, matrices, theorems, topic_order
+from topicscope.paper.matrices import PAIRS, AttentionRow, Blocks, Panel
 from topicscope.theory import Landscape, Setting, ValueMatrix, group_rates
 from topicscope.training import RunConfig
 
-SEEDS = (-0.01, 0.0, 0.01)
-"""What three seeds differ by."""
+SEEDS = (-0.01, 0.0, 0.01)  # What three seeds differ by.
 
 
-HALF = 4.3027 * 0.01 / 3**0.5
-"""Half of their 95% interval: Student's t with two degrees of freedom."""
+HALF = 4.3027 * 0.01 / 3**0.5  # Half of their 95% interval: Student's t with two degrees of freedom.
 
 
 CONFIG = RunConfig(seed=0)
 
 
 def changed(items: Sequence[Any], number: int, **changes: Any) -> list[Any]:
-    """The list with other fields in one item."""
     return [replace(item, **changes) if i == number else item for i, item in enumerate(items)]
 
 
@@ -60,7 +56,6 @@ def other_panel(number: int, runs: list[Blocks]) -> list[Panel]:
 
 
 def weak_panels() -> dict[str, list[Panel]]:
-    """What no panel of Figures 2, 9 and 10 may show."""
     one_low = [*block_runs()[:2], Blocks(-0.6, 0.0, 0.5, 0.2)]
     one_lost = [*block_runs()[:2], replace(block_runs()[2], diverged=True)]
     whole = {f"no contrast in panel {i}": other_panel(i, block_runs(0.0, 0.0)) for i in range(4)}
@@ -98,7 +93,6 @@ def topic_attention(same: float = 0.011, different: float = 0.007) -> list[Atten
 def block_rows(
     number: int = 0, means: list[AttentionMeans] | None = None, runs: list[Blocks] | None = None
 ) -> list[AttentionRow]:
-    """Table 3, with other means or value matrices in one row."""
     rates = [("adam", 0.003), ("adam", 0.01), ("adam", 0.03), ("sgd", 0.01), ("sgd", 0.03)]
     return [
         attention_row(
@@ -147,18 +141,15 @@ def one_cross_entropy_diagonal() -> list[AttentionRow]:
 
 
 def no_diagonals() -> list[AttentionRow]:
-    """Only the runs of Table 4 that are not diagonal."""
     return [replace(row, blocks=row.blocks[::2], attention=row.attention[::2]) for row in diagonal_rows()]
 
 
 def value_runs(same: float, different: float, diagonal: float) -> list[matrices.ValueRun]:
-    """Figure 6: the second of three runs has these means; the others have blocks."""
     means = [Blocks(0.3, -0.1, 0.4), Blocks(same, different, diagonal), Blocks(0.2, -0.1, 0.4)]
     return [matrices.ValueRun(blocks, matrix(), RunConfig(seed=seed)) for seed, blocks in enumerate(means)]
 
 
-LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}
-"""alpha and beta inside the bounds."""
+LOWEST = {"diagonal": (1.26, 1.58e4), "blocks": (50.0, 50.0)}  # alpha and beta inside the bounds.
 
 
 def grids(
@@ -176,12 +167,8 @@ def grids(
 
 
 def bad_grids(kind: ValueMatrix, **places: tuple[float, float]) -> dict[str, theorems.Landscapes]:
-    made = {
-        "a minimum above in the fifth digit": grids(kind, off=6e-6),
-        "a minimum below in the fifth digit": grids(kind, off=-6e-6),
-        "the first minimum": grids(kind, tau=20, off=1e-5),
-        "the last minimum": grids(kind, tau=80, off=1e-5),
-    }
+    others = ((60, 6e-6), (60, -6e-6), (20, 1e-5), (80, 1e-5))
+    made = {f"the minimum at {tau} is off by {off:g}": grids(kind, tau=tau, off=off) for tau, off in others}
     return made | {f"{name}: one outside the bounds": grids(kind, place=place) for name, place in places.items()}
 
 
@@ -209,17 +196,12 @@ def distances(*means: float) -> theorems.Trained:
 def dev_losses(squared_value: float = 0.95, entropy_embedding: float = 3.4) -> list[theorems.PartLosses]:
     """Gains over uniform: 4.60517 - 3.3 and 0.99 - 0.94 = 0.05."""
 
-    def of(
-        loss: str, everything: float, embedding: float, value: float, bayes: float, topics: float
-    ) -> theorems.PartLosses:
-        means = {"everything": everything, "only the embedding": embedding, "only the value matrix": value}
-        dev = {name: [mean - 1e-4, mean, mean + 1e-4] for name, mean in means.items()}
+    def of(loss: str, means: tuple[float, ...], bayes: float, topics: float) -> theorems.PartLosses:
+        dev = {name: [mean - 1e-4, mean, mean + 1e-4] for name, mean in zip(theorems.PARTS, means, strict=True)}
         return theorems.PartLosses(loss, dev, bayes, topics, CONFIG)
 
-    return [
-        of("cross-entropy", 3.3, entropy_embedding, 3.45, 2.9, 3.17),
-        of("squared", 0.94, 0.945, squared_value, 0.93, 0.9453),
-    ]
+    entropy = of("cross-entropy", (3.3, entropy_embedding, 3.45), 2.9, 3.17)
+    return [entropy, of("squared", (0.94, 0.945, squared_value), 0.93, 0.9453)]
 
 
 def no_gain() -> list[theorems.PartLosses]:
@@ -231,8 +213,7 @@ def no_gain() -> list[theorems.PartLosses]:
 THEOREM3 = {"others": (7.0, 7.0)}
 
 
-SPREAD = (-1.0, 0.0, 1.0)
-"""What three runs differ by; half of the 95% interval is 2.484 times the unit."""
+SPREAD = (-1.0, 0.0, 1.0)  # What three runs differ by; half of the 95% interval is 2.484 times the unit.
 
 
 def world(distance: float = 0.01, unit: float = 0.001, **changes: Any) -> assumptions.RelaxedWorld:
@@ -273,22 +254,21 @@ def no_world(name: str, **changes: Any) -> assumptions.RelaxedRuns:
     return variations(name=name, other=world(**changes))
 
 
-B = 0.1 / (0.865 + 0.015)
-"""p_c / (k + p_m p_r)."""
+B = 0.1 / (0.865 + 0.015)  # p_c / (k + p_m p_r).
 
 
 def lengths(
     length: str = "1000", middle: float | None = None, unit: float = 0.003, mask: float = 0.0, endless: float = 0.0
-) -> finite_length.DiagonalExcess:
+) -> assumptions.DiagonalExcess:
     """The excess of W* with this spread; at one length around another number, or another [MASK] column there."""
     excess = {
         name: [(B if middle is None or name != length else middle) + unit * shift for shift in SPREAD * 5]
         for name in ("30", "125", "1000")
     }
     column = {name: [0.01 + (mask if name == length else 0.0)] * 15 for name in excess}
-    column["infinite"] = [finite_length.theory_at("infinite")[1] + (mask if length == "infinite" else 0.0)]
-    runs = dict.fromkeys(finite_length.DIAGONALS, block_runs(0.1, 0.0, 0.5))
-    return finite_length.DiagonalExcess(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
+    column["infinite"] = [assumptions.theory_at("infinite")[1] + (mask if length == "infinite" else 0.0)]
+    runs = dict.fromkeys(assumptions.DIAGONALS, block_runs(0.1, 0.0, 0.5))
+    return assumptions.DiagonalExcess(excess | {"infinite": [endless]}, column, matrix(), runs, CONFIG)
 
 
 def groups(coarse: float = 1.0, fine: float = 1.0, run: int | None = None, **changes: Any) -> topic_order.GroupCourses:
@@ -319,7 +299,6 @@ def force(between: float, within: float, scale: float = 1.0) -> dict[str, Any]:
 
 
 def at_one(between: float) -> dict[str, Any]:
-    """A force between groups at rho = 1, in the gradient and in the formula."""
     forces = groups().forces | {1.0: (between, 8e-4)}
     return {"formula": forces, "forces": forces}
 
@@ -419,10 +398,7 @@ BAD: dict[str, dict[str, Any]] = {
         "infinite documents are no nearer than long ones": distances(0.5, 0.1, 4e-4, 5e-4),
         "too far on infinite documents": distances(0.5, 0.1, 0.02, 1.001e-3),
     },
-    "theorem3": {
-        "one seed below": second(1.0, 1.0, **THEOREM3),
-        "one seed above": second(6e4, 6e4, **THEOREM3),
-    },
+    "theorem3": {"one seed below": second(1.0, 1.0, **THEOREM3), "one seed above": second(6e4, 6e4, **THEOREM3)},
     "theorem5": {
         "one beta below": second(0.01, 0.2),
         "one beta above": second(0.8, 4.5e3),
@@ -458,10 +434,8 @@ BAD: dict[str, dict[str, Any]] = {
     },
     "coarse-to-fine": {
         "topics before groups in one run": groups(0.4, 1.0, run=1),
-        "groups too early": groups(1.06),
-        "groups too late": groups(0.94),
-        "topics too early": groups(fine=1.06),
-        "topics too late": groups(fine=0.94),
+        **{f"groups at {speed} times the rate": groups(speed) for speed in (1.06, 0.94)},
+        **{f"topics at {speed} times the rate": groups(fine=speed) for speed in (1.06, 0.94)},
         "the force has the same order": groups(**force(4.6e-4, 2e-4)),
         "the force is the same": groups(**force(2e-4, 2e-4)),
         "the gradient is not the formula": groups(**force(2e-4, 4.6e-4, 1 + 2e-9)),
@@ -532,7 +506,5 @@ UNDECIDED: dict[str, dict[str, Any]] = {
     },
     "finite-length": {"intervals are too wide": lengths(unit=0.03), "and about zero": lengths("30", 0.0, unit=0.03)},
     "coarse-to-fine": {"no run is half-way": groups(0.001), "one run is not": groups(fine=0.001, run=2)},
-    "topic-order": {
-        "one topic is not half-way": unequal(1, measured=[[float("nan"), *range(70, 0, -10)]] * 3),
-    },
+    "topic-order": {"one topic is not half-way": unequal(1, measured=[[float("nan"), *range(70, 0, -10)]] * 3)},
 }

@@ -19,8 +19,6 @@ from topicscope.training import Run, RunConfig
 
 @dataclass
 class Training:
-    """What was asked for, and what came of it."""
-
     settings: list[Any] = field(default_factory=list)
     runs: list[list[Run]] = field(default_factory=list)
 

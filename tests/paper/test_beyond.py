@@ -11,19 +11,9 @@ import numpy as np
 import pytest
 
 from tests.paper import samples_flows as flow_samples, samples_sandbox as sandbox
-from tests.paper.samples import judged
+from tests.paper.samples import judged, panel_of
 from topicscope.pages import Lines, Points
-from topicscope.paper import (
-    Context,
-    adam_clocks,
-    assumptions,
-    finite_length,
-    mask_first,
-    second_stage,
-    small_start,
-    stage_law,
-    topic_order,
-)
+from topicscope.paper import Context, assumptions, escapes, figure4, stage_law, topic_order
 from topicscope.paper.experiment import first_step, reached, verdict
 from topicscope.paper.stage_law import WORLDS, FirstStage, FlowWorld, Halves, StageFlow, key_law, stage_flow
 from topicscope.paper.topic_order import contrasts, world_of
@@ -84,14 +74,12 @@ def test_half_times_of_groups() -> None:
     assert outcome.tables[0].rows[0][:2] == ["between groups", "23.2"]
     assert outcome.tables[0].rows[1][:2] == ["topics in a group", "48.51"]
     assert outcome.ours == pytest.approx(2.0909, abs=1e-3)
-    panel = outcome.figures[0].panels[0]
-    assert isinstance(panel, Lines)
+    panel = panel_of(Lines, outcome, 0, 0)
     assert panel.series[0].y == pytest.approx(panel.series[2].y[::10], abs=1e-5)  # trained as predicted
     assert "longer runs would decide" in judged("coarse-to-fine", sandbox.groups(0.001)).reason
 
 
 def test_relations_leave_out_common_words() -> None:
-    """Two topics of two words and one common word, entry by entry."""
     same = TopicModel(2, 2, common_words=1, common_share=0.2).same_topic
     matrix = np.arange(36.0).reshape(6, 6)
     inside = [matrix[i, j] for i, j in ((1, 2), (2, 1), (3, 4), (4, 3))]
@@ -118,26 +106,23 @@ def test_excess_and_mask_column() -> None:
     topic = np.arange(100) // 10
     matrix[1:, 1:] = 0.3 * (topic[:, None] == topic) + 0.2 * np.eye(100)
     matrix[1:, 0] = 0.07
-    assert finite_length.means_of(matrix) == pytest.approx((0.2, 0.07))
-    assert [finite_length.theory_at(n)[0] for n in (30, 1000)] == pytest.approx([EXCESS_30, sandbox.B], rel=1e-9)
-    assert finite_length.theory_at("infinite") == pytest.approx((0.0, 0.054191), abs=1e-6)
+    assert assumptions.means_of(matrix) == pytest.approx((0.2, 0.07))
+    assert [assumptions.theory_at(n)[0] for n in (30, 1000)] == pytest.approx([EXCESS_30, sandbox.B], rel=1e-9)
+    assert assumptions.theory_at("infinite") == pytest.approx((0.0, 0.054191), abs=1e-6)
 
 
 def test_joint_intervals_are_wider() -> None:
     """Student's t with seven degrees of freedom at 1 - .025 / 3: 3.1276."""
     values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
-    found = finite_length.joint(values)
+    found = assumptions.joint(values)
     half = 3.1276 * np.std(values, ddof=1) / math.sqrt(8)
     assert (found.low, found.high) == pytest.approx((4.5 - half, 4.5 + half), rel=1e-3)
 
 
-def test_what_is_said_about_figure_6() -> None:
-    """Block .1, diagonal .5: an excess of .4 is larger than .1136."""
+def test_the_excess_of_the_optimum() -> None:
     outcome = judged("finite-length")
-    assert "Figure 6 (squared), trained attention: 0.4 [0.4, 0.4] (larger)" in outcome.reason
     assert outcome.ours == pytest.approx(sandbox.B)
-    panel = outcome.figures[0].panels[0]
-    assert isinstance(panel, Points)
+    panel = panel_of(Points, outcome, 0, 0)
     assert panel.series[1].y == pytest.approx([EXCESS_30, sandbox.B, sandbox.B], rel=1e-7)
 
 
@@ -171,17 +156,17 @@ def test_half_way_steps_of_a_run() -> None:
             "norm_key": plateau * rise**2,
         },
     )
-    assert adam_clocks.half_way_steps(run, world) == (5.0, 8.0)  # 4 x .26 x rise >= .5; rise^2 >= .5
+    assert figure4.half_way_steps(run, world) == (5.0, 8.0)  # 4 x .26 x rise >= .5; rise^2 >= .5
     run.metrics["norm_key"] = 0.4 * plateau * rise
-    assert math.isnan(adam_clocks.half_way_steps(run, world)[1])
+    assert math.isnan(figure4.half_way_steps(run, world)[1])
 
 
 def test_predictions_of_adam_are_those_of_the_law() -> None:
     """(5, 4, 2) and (6, 3, 3) at rate and start .001: numbers computed apart from this code."""
-    first, second = (adam_clocks.predicted(world, 1e-5) for world in adam_clocks.WORLDS)
+    first, second = (figure4.predicted_clock(world, 1e-5) for world in figure4.WORLDS)
     assert (first.value, first.attention) == pytest.approx((195, 842), abs=0.6)
     assert (second.value, second.attention) == pytest.approx((248.5, 824), abs=0.6)
-    said = adam_clocks.predicted(adam_clocks.WORLDS[0], 1e-4).attention
+    said = figure4.predicted_clock(figure4.WORLDS[0], 1e-4).attention
     assert said == pytest.approx(4367, rel=2e-3)
 
 
@@ -195,22 +180,22 @@ def test_where_epsilon_rules() -> None:
 
 def test_force_on_the_mask_query() -> None:
     """.0064 w against .00036 w in topic contrasts in (5, 4, 2); first comes at 512."""
-    found = mask_first.force_of(FlowWorld(5, 4, 2))
+    found = escapes.force_of(FlowWorld(5, 4, 2))
     assert found.error < 1e-7
     assert (found.first, found.second) == pytest.approx((0.0064, 0.00036), rel=0.01)
-    assert mask_first.law_of(FlowWorld(5, 4, 2)).time == pytest.approx(512.6, abs=0.1)
+    assert escapes.law_of(FlowWorld(5, 4, 2)).time == pytest.approx(512.6, abs=0.1)
 
 
 def test_predicted_norm_is_threefold_at_its_time() -> None:
     """The law's time takes the growing part alone, e^X = 3 sqrt(2 V); with the rest the norm is a little above."""
     world = FlowWorld(5, 4, 2)
-    law = mask_first.law_of(world)
-    norms = mask_first.key_law(law, world, np.array([0.0, law.time]))
+    law = escapes.law_of(world)
+    norms = escapes.key_law(law, world, np.array([0.0, law.time]))
     assert norms == pytest.approx([1.0, math.sqrt(9 + 1 - 1 / 21)], rel=1e-3)
 
 
 def test_a_flow_under_cross_entropy_leaves_along_mask() -> None:
-    found = mask_first.flow(FlowWorld(4, 3, 2), 1e-2, 0)
+    found = escapes.flow(FlowWorld(4, 3, 2), 1e-2, 0)
     assert found.left == pytest.approx(487, abs=2)
     assert found.half == pytest.approx(654, abs=3)
     assert min(found.query, found.along) > 0.99
@@ -224,34 +209,26 @@ def test_a_flow_under_cross_entropy_leaves_along_mask() -> None:
 
 
 def test_contrasts_are_those_of_the_projector() -> None:
-    weights, world = gaussian_start(13, 13, 0.3, 0, width=60), small_start.WORLD
+    weights, world = gaussian_start(13, 13, 0.3, 0, width=60), escapes.WORLD
     pi, tables = topic_contrasts(world.T, world.v) / (world.T - 1), word_tables(weights)
     expected = Masking().k * np.vdot(tables.votes, pi), np.vdot(tables.scores, pi)
-    assert small_start.contrasts(weights) == pytest.approx(expected, rel=1e-10)
-
-
-def test_when_a_course_reaches_a_level() -> None:
-    assert reached([0.0, 10.0, 20.0], [0.0, 0.4, 0.9], 0.5) == pytest.approx(12.0)
-    assert reached([1.0, 2.0], [0.6, 0.7], 0.5) == 1.0
-    assert math.isnan(reached([0.0, 1.0], [0.0, 0.4], 0.5))
+    assert escapes.contrasts(weights) == pytest.approx(expected, rel=1e-10)
 
 
 def test_a_small_start_with_a_trained_embedding() -> None:
     """s = .03: value at 64.5, key at 3,317; the law says 74.9 for value."""
-    found = small_start.escape(0.03, 0)
+    found = escapes.escape(0.03, 0)
     assert (found.value, found.key) == pytest.approx((64.5, 3317), rel=5e-3)
-    assert small_start.law_at(0.03).value == pytest.approx(74.9, abs=0.1)
-    assert math.isnan(small_start.law_at(0.09).value)  # s sqrt(d) = .7
+    assert escapes.law_at(0.03).value == pytest.approx(74.9, abs=0.1)
+    assert math.isnan(escapes.law_at(0.09).value)  # s sqrt(d) = .7
     assert len(found.times) == len(found.contrast)
 
 
 def test_how_far_a_law_in_the_logarithm_is() -> None:
-    """1, 3, 9 against the straight line 1, 3, 5."""
     flows = flow_samples.starts().flows[0]
-    assert small_start.last_ratio(flows) == pytest.approx(3)
-    assert small_start.by_logarithm(flows) == pytest.approx(9 / 5)
-    panel = judged("small-start").figures[0].panels[1]
-    assert isinstance(panel, Lines)
+    assert escapes.last_ratio(flows) == pytest.approx(3)
+    assert escapes.by_logarithm(flows) == pytest.approx(9 / 5)
+    panel = panel_of(Lines, judged("small-start"), 0, 1)
     assert panel.series[0].y == pytest.approx([50, 25, 11, 5])
     assert len(panel.series[2].x) == 3  # no law at the largest start
 
@@ -324,9 +301,9 @@ def test_flows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     """One flow of the real thing, over a tenth of the time."""
     flows = [flow_samples.flow(), flow_samples.flow(scale=1e-2)]
-    monkeypatch.setattr(second_stage, "stage_flows", lambda _: flows)
-    monkeypatch.setattr(second_stage, "LONGER", 0.3)
-    (pair,) = second_stage.measure_pairs(Context())
+    monkeypatch.setattr(stage_law, "stage_flows", lambda _: flows)
+    monkeypatch.setattr(stage_law, "LONGER", 0.3)
+    (pair,) = stage_law.measure_pairs(Context())
     assert pair.times[-1] == pytest.approx(3000)
     assert pair.bayes == pytest.approx(5 / 6)
     assert pair.losses[-1] == pytest.approx(5 / 6, abs=1e-9)
@@ -335,13 +312,12 @@ def test_without_correct_words_the_flow_stands(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_times_of_one_topic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real thing at two scales: each half as large as the one before, and at most six times as long."""
-    monkeypatch.setitem(second_stage.ESCAPE_SCALES, "quick", (0.15, 0.075))
+    monkeypatch.setitem(escapes.ESCAPE_SCALES, "quick", (0.15, 0.075))
     monkeypatch.setattr(Context, "seeds", lambda *_: [0])
-    found = second_stage.measure_escapes(Context())
+    found = escapes.measure_escapes(Context())
     assert (found.scales, list(found.times)) == ([0.15, 0.075], [0])
     assert 0.15 * found.times[0][0] == pytest.approx(153.3, abs=1)
-    assert second_stage.ratios(found, 0) == pytest.approx([2.663], abs=0.02)
+    assert escapes.doublings(found, 0) == pytest.approx([2.663], abs=0.02)
     assert found.force == 0
     table = judged("one-topic").tables[0]
     assert table.rows[2] == ["0.025", "240.0", "240.0", "2.000", "2.000"]
@@ -365,7 +341,6 @@ def test_settings_of_sgd_are_stable_and_long_enough() -> None:
 
 
 def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not by its plateau."""
     asked: list[tuple[FlowWorld, float, int, float]] = []
 
     def made(world: FlowWorld, scale: float, seed: int, after: float) -> StageFlow:
@@ -386,18 +361,14 @@ def test_the_large_world_is_judged_by_its_half_times(monkeypatch: pytest.MonkeyP
 def test_pictures_have_the_law_over_the_flow() -> None:
     outcome = judged("stage-law")
     assert len(outcome.figures[0].panels) == 6
-    panel = outcome.figures[0].panels[1]
-    assert isinstance(panel, Lines)
+    panel = panel_of(Lines, outcome, 0, 1)
     assert [line.name for line in panel.series] == [
         *("s = 0.001, flow", "s = 0.01, flow", "s = 0.001, law", "s = 0.01, law")
     ]
     assert panel.series[0].x[0] > 0
     assert panel.series[0].y == panel.series[2].y[::2]  # every second step, as predicted
-    times, errors = outcome.figures[1].panels
-    assert isinstance(times, Lines)
-    assert isinstance(errors, Lines)
+    times, errors = (panel_of(Lines, outcome, 1, number) for number in (0, 1))
     assert [len(series.x) for series in times.series[1:]] == [4] * 6
     assert [series.y for series in errors.series] == [pytest.approx([0.5] * 2)] * 6  # a line per world and seed
-    falls = judged("one-topic").figures[0].panels[1]
-    assert isinstance(falls, Lines)
+    falls = panel_of(Lines, judged("one-topic"), 0, 1)
     assert falls.series[0].y == [0.667, 0.66]

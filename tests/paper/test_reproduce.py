@@ -34,33 +34,16 @@ from topicscope.paper.reproduction import (
 FAST = ["figure7", "figure8"]
 pytestmark = pytest.mark.usefixtures("made_up")
 
-SECONDS = {"figure1": 40, "figure2": 12, "figure3": 2, "figure4": 45, "figure5": 60, "figure6": 6, "figure7": 1}
-SECONDS |= {"figure8": 1, "figure9": 12, "figure10": 25, "table1": 40, "table2": 2, "table3": 40, "table4": 40}
-SECONDS |= {"table5": 6, "theorem1": 15, "theorem2": 40, "theorem3": 30, "theorem5": 30, "losses": 40}
-SECONDS |= {"assumptions": 40, "finite-length": 20, "coarse-to-fine": 5, "topic-order": 10}
-SECONDS |= {"stage-law": 20, "rank": 20, "no-correct-words": 25, "one-topic": 5, "sgd-second-stage": 15}
-SECONDS |= {"adam-clocks": 15, "mask-first": 5, "small-start": 10}
-SECONDS |= {"pipeline": 60, "timeline": 30, "two-stage": 75}
-"""What `topicscope list` promises: roughly, quick scale, one core."""
-
 
 def test_every_id_has_its_file_claim_and_rule() -> None:
     for name, experiment in EXPERIMENTS.items():
         assert experiment.id == name
-        assert len(experiment.claim) > 20
-        assert len(experiment.rule) > 20
-    assert list(SECONDS) == list(EXPERIMENTS)
-    assert {name: experiment.seconds for name, experiment in EXPERIMENTS.items()} == SECONDS
+        assert min(len(experiment.claim), len(experiment.rule)) > 20
+        assert experiment.seconds > 0
     assert [e.id for e in chosen(["theorem2", "figure7"])] == ["figure7", "theorem2"]
     assert [e.id for e in chosen(None)] == list(EXPERIMENTS)
     with pytest.raises(InputError, match="did you mean 'figure7'"):
         chosen(["figur7"])
-
-
-def test_context_has_three_seeds_or_five() -> None:
-    assert (Context().runs, Context("full").runs) == (3, 5)
-    assert (Context().pick(1, 2), Context("full").pick(1, 2)) == (1, 2)
-    assert Context("full", 3, ("m",)).config() == {"scale": "full", "seed": 3}
 
 
 def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path: Path) -> None:
@@ -81,7 +64,6 @@ def test_finished_outcomes_are_not_computed_again_but_damaged_ones_are(tmp_path:
 
 
 def test_outcomes_survive_the_file(tmp_path: Path) -> None:
-    """Heat maps, lines, points and maps with all that they hold."""
     for name, good in samples.GOOD.items():
         outcome = EXPERIMENTS[name].judge(good())
         stored = json.dumps(asdict(outcome))
@@ -232,7 +214,6 @@ def test_what_is_skipped_is_not_measured(
 
 
 def reproduction() -> Reproduction:
-    """One of each verdict, and a claim that the reference runs do not reproduce either."""
     verdicts: dict[str, Verdict] = {
         "figure7": "reproduced",
         "figure8": "not reproduced",
@@ -272,9 +253,7 @@ def test_a_reproduction_sums_itself_up() -> None:
         "seconds": 1.5,
     }
 
-
-def test_sections_carry_the_judgement() -> None:
-    sections = reproduction().sections()
+    sections = found.sections()
     assert [section.title for section in sections] == ["figure7", "figure8", "table1", "table4"]
     section = sections[1]
     assert section.command == "topicscope reproduce figure8 --scale full --seed 7 --out runs/x"
@@ -295,12 +274,8 @@ def test_figures_of_two_experiments_are_two_files() -> None:
 
 
 def test_numbers_that_are_none_become_null() -> None:
-    assert finite({"a": [float("nan"), 1.5], "b": {"c": float("inf")}, "d": "x"}) == {
-        "a": [None, 1.5],
-        "b": {"c": None},
-        "d": "x",
-    }
-    assert finite((1, float("-inf"), True)) == [1, None, True]
+    numbers = {"a": [float("nan"), 1.5], "b": {"c": float("inf")}, "d": "x", "e": (1, float("-inf"), True)}
+    assert finite(numbers) == {"a": [None, 1.5], "b": {"c": None}, "d": "x", "e": [1, None, True]}
 
 
 def test_a_folder_with_a_damaged_config_is_refused(tmp_path: Path, made_up: list[str]) -> None:
@@ -413,7 +388,6 @@ def test_a_verdict_that_was_changed_by_hand_is_not_believed(tmp_path: Path) -> N
 
 
 def test_experiments_that_share_a_training_run_together(tmp_path: Path, made_up: list[str]) -> None:
-    """Once per reproduction, in one process; and where one of them is missing, it alone is measured again."""
     assert grouped(["figure1", "table1", "theorem1", "table2", "figure3", "table5"]) == [
         ("table1", "table2", "figure3", "table5"),
         ("figure1",),

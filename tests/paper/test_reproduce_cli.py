@@ -51,14 +51,12 @@ def test_the_command(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> No
 
 
 def at_once(found: Any, _context: Context) -> Any:
-    """A measurement that takes no time."""
     return found
 
 
 def test_verdicts_are_printed_with_reasons(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And a claim that the reference runs reproduce, but not this one, is an error."""
     one_more = samples.BAD["rank"]["one more"]
     undecided = samples.UNDECIDED["figure3"]["six of nine words are no whole tokens"]
     for name, found in (("figure6", samples.GOOD["figure6"]()), ("rank", one_more), ("figure3", undecided)):
@@ -88,7 +86,6 @@ def test_verdicts_are_printed_with_reasons(
 def test_one_line_per_experiment_in_eighty_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever was measured: id, verdict, number, the paper's and ours."""
     monkeypatch.setenv("COLUMNS", "80")
     outcomes = {name: samples.judged(name, next(iter(samples.BAD[name].values()))) for name in EXPERIMENTS}
     outcomes["figure6"] = samples.judged("figure6")  # its sizes are not the paper's
@@ -107,17 +104,14 @@ def test_one_line_per_experiment_in_eighty_columns(
 @pytest.mark.parametrize(
     ("paper", "ours", "close"),
     [
-        (None, 1.0, None),
-        ((1.0, 1.0), None, None),
-        ((1.0, 1.0), float("nan"), None),
-        ((1.0, 1.0), 1.1, True),
-        ((1.0, 1.0), 1.101, False),
-        ((1.0, 2.0), 0.9, True),
-        ((1.0, 2.0), 0.899, False),
-        ((1.0, 2.0), 2.2, True),
-        ((1.0, 2.0), 2.201, False),
-        ((-2.0, -1.0), -0.9, True),
-        ((-2.0, -1.0), -0.89, False),
+        *((None, 1.0, None), ((1.0, 1.0), None, None), ((1.0, 1.0), float("nan"), None)),
+        *(((1.0, 1.0), 1.1, True), ((1.0, 1.0), 1.101, False), ((1.0, 2.0), 0.9, True), ((1.0, 2.0), 0.899, False)),
+        *(
+            ((1.0, 2.0), 2.2, True),
+            ((1.0, 2.0), 2.201, False),
+            ((-2.0, -1.0), -0.9, True),
+            ((-2.0, -1.0), -0.89, False),
+        ),
     ],
 )
 def test_close_is_within_a_tenth(paper: Any, ours: Any, close: bool | None) -> None:

@@ -1,4 +1,4 @@
-"""The paper's figures, tables and theorems, one file each: claim, rule, measure, judge."""
+"""The paper's figures, tables and theorems, and what is beyond it: claim, rule, measure, judge."""
 
 import lazy_loader
 

@@ -93,7 +93,6 @@ class Number:
         return Compared(self.name, self.what, "-" if self.paper is None else span(self.paper), cell(ours))
 
     def sizes(self, verdict: Verdict, ours: float | None, differs: str = "") -> str:
-        """The sentence for a pattern that is reproduced in another size, with this reason or the usual one."""
         if verdict != "reproduced" or self.close(ours) is not False:
             return ""
         both = self.compared(ours)
@@ -105,8 +104,6 @@ class Number:
 
 @dataclass(frozen=True)
 class Context:
-    """How large a reproduction is, from which seed, and on which of the user's models and texts."""
-
     scale: Scale = "quick"
     seed: int = 0
     models: tuple[str, ...] = ()  # folders or hub ids
@@ -130,7 +127,6 @@ class Context:
         return quick if self.scale == "quick" else full
 
     def seeds(self, quick: int, full: int) -> list[int]:
-        """As many seeds at each scale, for what is not trained as an ensemble."""
         return [1000 * self.seed + i for i in range(self.pick(quick, full))]
 
 
@@ -194,7 +190,6 @@ def verdict(*checks: bool | None) -> Verdict:
 
 
 def cell(value: float | None) -> str:
-    """A number of a table; '-' where there is none."""
     return "-" if value is None or math.isnan(value) else f"{value:.3g}"
 
 

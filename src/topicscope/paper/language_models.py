@@ -40,23 +40,19 @@ SMALL_DIFFERS = (
 
 @dataclass(frozen=True)
 class Probed:
-    """The probes of all models, what they were given, and whether topics were fitted or known."""
-
     probe: language.Probe
     config: dict[str, Any]
     known: bool = False  # the topics: there is one threshold
 
     @property
     def differs(self) -> str:
-        own = "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
-        return "" if self.known else own
+        if self.known:
+            return ""
+        return "models and texts are those that were given; topics, documents and thresholds need not be the paper's"
 
 
 def measure_models(context: Context, words: int | None = None, **settings: Any) -> Probed:
-    """The user's models on the user's text; without them the small ones, `words` of each known topic (None: all).
-
-    Topics are fitted once per tokenizer on 2,500 documents; attention is read on 250 (full scale: 1,000).
-    """
+    """The user's models on the user's text; else the small ones, `words` of each known topic (None: all)."""
     if not context.models:
         small = small_models(context)
         config = {"models": [model.name for model in small.models], "corpus": [MADE_UP], "losses": small.losses}
@@ -84,7 +80,6 @@ def ratio_number(paper: tuple[float, float]) -> Number:
 
 
 def attention_ratio(effect: Effect | None) -> float:
-    """NaN where there is none: comparisons with it are false."""
     return math.nan if effect is None or effect.ratio is None else effect.ratio
 
 
@@ -101,7 +96,6 @@ def p_value(effect: Effect | None) -> float:
 
 
 def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
-    """Of small models the attention of a decoder is judged where there is one."""
     rows, models = found.probe.rows, found.config["models"]
     decoded = [{"attention": row.parts.get(DECODED, row.attention)} if found.known else {} for row in rows]
     effects = [(row, row.effects | own) for row, own in zip(rows, decoded, strict=True)]
@@ -119,7 +113,6 @@ def judge_ratios(found: Probed, kind: str, judged: tuple[str, ...]) -> Outcome:
     measures = [name for name in pages.MAIN_MEASURES if name in judged or not found.known]
 
     def text(name: str, effect: Effect | None) -> str:
-        """A ratio; of small models, where the different-topic mean may be zero, both means."""
         if not found.known:
             return language.ratio_text(effect)
         return f"{name} -" if effect is None else f"{name} {effect.same:.3g} against {effect.different:.3g}"
@@ -296,11 +289,6 @@ def judge_words(found: WordMaps) -> Outcome:
     open_ = [model for model, gap in gaps.items() if math.isnan(gap)]
     wrong = [model for model, gap in gaps.items() if gap <= max(0.0, fresh.get(model, 0.0))]
     pieces = {model: [w for w, n in zip(m.words, m.pieces, strict=True) if n > 1] for model, m in found.maps.items()}
-    random = [
-        replace(panel, title=f"{panel.title}, random weights")
-        for words in found.random.values()
-        for panel in pages.word_figure(words).panels
-    ]
     return Outcome(
         paper=PAPER_MAP,
         theory="-",
@@ -316,7 +304,14 @@ def judge_words(found: WordMaps) -> Outcome:
                 "figure3",
                 "Cosine of word embeddings",
                 "Heat maps of cosines between nine words of three topics; *: mean over the pieces of the word.",
-                [*(panel for words in found.maps.values() for panel in pages.word_figure(words).panels), *random],
+                [
+                    *(panel for words in found.maps.values() for panel in pages.word_figure(words).panels),
+                    *(
+                        replace(panel, title=f"{panel.title}, random weights")
+                        for words in found.random.values()
+                        for panel in pages.word_figure(words).panels
+                    ),
+                ],
             )
         ],
         tables=[
@@ -415,16 +410,14 @@ class ProbedBert:
 
 
 def train_bert(tokenizer: Any, texts: list[str], steps: int, seed: int) -> tuple[Any, list[float]]:
-    config = pretraining.PretrainConfig.of(BERT_SETTINGS, steps=steps, seed=seed)
-    run = pretraining.pretrain(config, texts=texts, tokenizer=tokenizer)
+    run = pretraining.pretrain(
+        pretraining.PretrainConfig.of(BERT_SETTINGS, steps=steps, seed=seed), texts=texts, tokenizer=tokenizer
+    )
     return run.model.base_model, run.metrics["loss"][:steps].tolist()
 
 
 def matching(fitted: language.Assignment, lists: dict[str, list[str]]) -> tuple[float, list[str]]:
-    """Share of all words that are in the right fitted topic, and the true name of each fitted topic.
-
-    Fitted and true topics are matched one to one so that the share is largest.
-    """
+    """Share of words in the right fitted topic, and the topics' true names; matched one to one for the best share."""
     from scipy.optimize import linear_sum_assignment
 
     true = {word: k for k, topic in enumerate(lists.values()) for word in topic}
@@ -464,7 +457,6 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
     silent = abs(attention_ratio(fresh.attention) - 1) < 0.01 and random is not None and random[0] <= 0 <= random[1]
     share = f"{100 * found.accuracy:.0f}%"
     both = ", ".join(f"{m} {e.same:.3g}, {e.different:.3g}" for m, e in effects.items() if e is not None)
-    losses = Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])
     probed = [*pages.head_figures(heads), *pages.topic_figures(found.probe.topics)]
     return Outcome(
         paper="same-topic words are more similar and attend to each other more (Table 1)",
@@ -481,7 +473,14 @@ def judge_pipeline(found: ProbedBert) -> Outcome:
                 "pipeline-training",
                 "A small BERT on texts from word lists",
                 "Loss against steps.",
-                [Lines("training", [losses], "step", "masked-word loss")],
+                [
+                    Lines(
+                        "training",
+                        [Series("loss", np.arange(0.0, len(found.losses), 10).tolist(), found.losses[::10])],
+                        "step",
+                        "masked-word loss",
+                    )
+                ],
                 columns=1,
             ),
             *(replace(figure, name=f"pipeline-{number}") for number, figure in enumerate(probed, start=1)),

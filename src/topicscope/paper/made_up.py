@@ -1,22 +1,23 @@
-"""Made-up texts: words of twelve known topics, in two kinds.
-
-`sample_texts` writes documents of the sandbox in words. `sample_language` is nearer to real text: neighbouring words
-share a topic, some words belong to two topics, and some words of different topics always stand together.
-"""
+"""Made-up texts, and transformers trained on them or on the user's text: the two stages (figure5), the timeline."""
 
 import itertools
 import json
-from dataclasses import dataclass
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope import language, pretraining
-from topicscope.ground import Stream, generator, merged
-from topicscope.paper.experiment import Context
+from topicscope import language, measure as measures, pages, pretraining, training
+from topicscope.ground import Stream, generator, merged, one_thread
+from topicscope.measure import layer_names
+from topicscope.paper.experiment import LANGUAGE, Context, Experiment, Number, Outcome, train_many, verdict
 from topicscope.world import Dirichlet, TopicModel
 
 DOCUMENTS, LENGTH = 3000, 48
@@ -98,9 +99,7 @@ class MadeUpLanguage:
 
 
 def topic_words(topics: int, size: int) -> Float[np.ndarray, "K W"]:
-    """Probability of each word in each topic: its own words, the r-th in proportion to r^-.1, and the last ones of the
-    topic before it.
-    """
+    """Of each word in each topic: its own, the r-th in proportion to r^-.1, and the last of the topic before."""
     own = np.arange(1, size + 1) ** -0.1
     table = np.zeros((topics, topics * size))
     for topic in range(topics):
@@ -216,3 +215,223 @@ def probe_small(context: Context, words: int | None = None, **settings: Any) -> 
     texts = small.made_up.texts[: context.pick(150, 1000)]
     probes = [language.probe_model(model, texts, small.topics, measurement) for model in small.models]
     return language.Probe.joined(probes, [], measurement)
+
+
+STEPS = 400  # as in the figure
+PARTS = ("value", "key", "query")
+
+
+@dataclass(frozen=True)
+class Curves:
+    setting: str
+    run: pretraining.PretrainRun
+
+    @property
+    def label(self) -> str:
+        return f"{self.setting}, seed {self.run.config.seed % 1000}"
+
+    def starts(self) -> dict[str, dict[str, float]]:
+        return {layer: pages.starts(self.run.metrics, layer) for layer in layer_names(self.run.metrics)}
+
+
+@dataclass(frozen=True)
+class LayerRuns:
+    near: list[Curves]
+    usual: list[Curves]
+    given_text: bool
+
+
+def measure_layers(context: Context) -> LayerRuns:
+    """Two rates from near zero, as the figure has two groups of curves; and the library's own start."""
+    quick = context.scale == "quick"
+    length, batch_size = context.pick((64, 32), (128, 64))
+    if context.corpus:
+        texts = list(language.Corpus(context.corpus).sample(context.pick(2000, 20_000), context.seed))
+        tokenizer = pretraining.train_tokenizer(texts, "wordpiece", 8000, length, exact=False)
+    else:  # made-up texts stand in: they have short rows and a small vocabulary
+        length, batch_size, lists = 50, context.pick(16, 64), word_lists()
+        texts, tokenizer = sample_texts(lists, context.seed), build_tokenizer(lists)
+    # dropout takes half of the time on a CPU, and changes nothing that is measured here
+    shape = {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "dropout": 0.0 if quick else "usual"}
+
+    def runs(start: str, lr: float) -> list[Curves]:
+        settings = {
+            "text": {"corpus": list(context.corpus) or ["(made-up texts)"]},
+            "steps": STEPS,
+            "snapshots": "none",
+            "held_out": {"share": 0.0},  # all of the text is trained on; nothing here asks for another loss
+            "model": {**shape, "init_scale": 1e-4 if start == "near zero" else "usual"},
+            "optimizer": {"lr": lr},
+            "length": length,
+            "batch_size": batch_size,
+            "micro_batch": batch_size if quick else None,  # small batches cost mostly their calls
+        }
+        configs = (pretraining.PretrainConfig.of(settings | {"seed": seed}) for seed in context.seeds(1, 3))
+        trained = (pretraining.pretrain(config, texts=texts, tokenizer=tokenizer) for config in configs)
+        return [Curves(f"{start}, AdamW {lr:g}", run) for run in trained]
+
+    slow, fast = context.pick((0.001, 0.003), (0.0003, 0.001))  # wider models take smaller steps
+    return LayerRuns(runs("near zero", fast) + runs("near zero", slow), runs("usual start", slow), bool(context.corpus))
+
+
+def value_first(steps: dict[str, float]) -> bool:
+    return all(steps[part] > steps["value"] for part in ("key", "query"))
+
+
+def judge_layers(found: LayerRuns) -> Outcome:
+    runs = found.near + found.usual
+    starts = {one.label: one.starts() for one in runs}
+    counts = Counter(one.setting for one in runs for _ in starts[one.label])
+    first = Counter(one.setting for one in runs for steps in starts[one.label].values() if value_first(steps))
+    failed = [
+        f"{one.label}, {pages.layer_title(layer)}"
+        for one in found.near
+        for layer, steps in starts[one.label].items()
+        if not value_first(steps)
+    ]
+    near = {part: [steps[part] for one in found.near for steps in starts[one.label].values()] for part in PARTS}
+    spans = ", ".join(f"{part} {min(steps):.0f} to {max(steps):.0f}" for part, steps in near.items())
+    shown = [one.run for one in runs], [one.setting for one in runs]
+    return Outcome(
+        paper="value moves from step 0 on; key and query stay near 0 until step 60 to 200, in all four layers",
+        theory="near zero the gradients of key and query are of second order",
+        measured=f"on {'the given text' if found.given_text else 'made-up texts'}, layers of all runs in which key and "
+        "query start after value: " + "; ".join(f"{name}: {first[name]} of {count}" for name, count in counts.items()),
+        verdict=verdict(not failed),
+        reason=(f"not in {', '.join(failed)}" if failed else f"near-zero runs start at step: {spans}")
+        + f"; norms end at {growth(found.near)} their start from near zero, "
+        f"and at {growth(found.usual)} from the usual start",
+        figures=[pages.dynamics_figure(*shown), pages.loss_figure(*shown)],
+        tables=[pages.stage_table(*shown)],
+        numbers=starts,
+        config=runs[0].run.config.as_dict(),
+        ours=float(np.median(near["key"] + near["query"])),
+    )
+
+
+def growth(runs: Sequence[Curves]) -> str:
+    factors = [norm[-1] / norm[0] for one in runs for name, norm in one.run.metrics.items() if name.startswith("norm_")]
+    return " to ".join(f"{x:.0f}" if x >= 10 else f"{x:.2g}" for x in (min(factors), max(factors))) + " times"
+
+
+FIGURE5 = Experiment(
+    id="figure5",
+    claim="In a transformer of four layers that starts near zero, value moves first and key and query later, in every "
+    "layer.",
+    rule="A norm starts at the step where it has made a tenth of its rise from start to plateau (mean of the last "
+    "tenth of the run); one that rises by 5% or less does not start. In every layer of every near-zero run all three "
+    "norms start, key and query later than value. Runs from the usual start (the library's own initial scale) are "
+    "shown, not judged. Without --corpus the texts are made up.",
+    measure=measure_layers,
+    judge=judge_layers,
+    seconds=60,
+    number=Number(
+        "step key, query start",
+        "the step at which the norm of a key or query matrix has made a tenth of its rise, median over layers and "
+        "near-zero runs; in the paper they leave zero at step 60 to 200",
+        (60, 200),
+        "the model, its text and its learning rates are not the paper's, whose hyperparameters are not printed",
+    ),
+    takes=("corpus",),
+    uses=LANGUAGE,
+)
+
+
+@dataclass(frozen=True)
+class Timelines:
+    sandbox: Sequence[measures.Timeline]
+    text: measures.Timeline | None
+    config: dict[str, object]
+
+
+def timeline_of_text(context: Context) -> tuple[measures.Timeline, pretraining.PretrainConfig]:
+    config = pretraining.PretrainConfig.of(
+        {
+            "text": {"corpus": list(context.corpus)},
+            "steps": context.pick(1500, 20_000),
+            "model": {"layers": 4, "heads": 4, "dim": context.pick(64, 256), "init_scale": 1e-4, "dropout": 0.0},
+            "optimizer": {"lr": 0.001},
+            "seed": context.seed,
+            "checkpoint_every": None,
+            "held_out": {"share": 0.0},  # all of the text is trained on, as it is probed
+            "length": context.pick(64, 128),
+            "batch_size": context.pick(32, 64),
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder, one_thread():
+        run = str(Path(folder) / "run")
+        pretraining.pretrain(config, run)
+        probed = language.TimelineConfig(
+            run, context.corpus, documents=context.pick(100, 250), threshold=0.002, seed=context.seed, device="cpu"
+        )
+        return language.timeline(probed), config
+
+
+def measure_timeline(context: Context) -> Timelines:
+    runs = train_many(
+        context,
+        objective={"loss": "squared-mean"},
+        optimizer={"lr": 0.002},
+        model={"embedding": "trained", "init_scale": 1e-3},
+        steps=3000,
+        snapshots="log",
+    )
+    effects = (training.sandbox_effects(run.config, run.snapshots, seed=context.seed) for run in runs)
+    sandbox, config = list(map(measures.Timeline.of, effects)), runs[0].config.as_dict()
+    if not context.corpus:
+        return Timelines(sandbox, None, config)
+    text, text_config = timeline_of_text(context)
+    return Timelines(sandbox, text, {"sandbox": config, "text": text_config.as_dict()})
+
+
+def numbers_of(timeline: measures.Timeline) -> dict[str, object]:
+    whole = timeline.as_dict()
+    return {"moments": whole["moments"], "later": whole["order"]}
+
+
+def judge_timeline(found: Timelines) -> Outcome:
+    orders = [timeline.order for timeline in found.sandbox]
+    later = [order is not None and order.interval is not None and order.interval[0] > 1 for order in orders]
+    named = {f"Sandbox, seed {seed}": timeline for seed, timeline in enumerate(found.sandbox)}
+    shown = pages.timeline_figures(found.sandbox[0], "timeline-sandbox")
+    numbers: dict[str, object] = {"sandbox": [numbers_of(timeline) for timeline in found.sandbox]}
+    measured, advice = found.sandbox[0].answer, "; on your own text: topicscope reproduce timeline --corpus FILES"
+    if found.text is not None:
+        named["On the given text"], numbers["text"] = found.text, numbers_of(found.text)
+        shown += pages.timeline_figures(found.text, "timeline-text")
+        measured, advice = f"{measured}. On the given text: {found.text.answer}", ""
+    return Outcome(
+        paper="not asked; the two stages suggest that the embedding comes first",
+        theory="from near zero, key and query cannot grow before value and embedding have grown",
+        measured=f"sandbox: {measured}",
+        verdict=verdict(*later),
+        reason=f"attention is later in {sum(later)} of {len(later)} sandbox runs{advice}",
+        figures=shown,
+        tables=[
+            replace(pages.moment_table(timeline), title=f"{where}: when topic structure appears")
+            for where, timeline in named.items()
+        ],
+        numbers=numbers,
+        config=found.config,
+        ours=None if orders[0] is None else orders[0].ratio,
+    )
+
+
+TIMELINE = Experiment(
+    id="timeline",
+    claim="From near zero, topic structure appears in the embedding first and in the attention later.",
+    rule="Half-way step: where the same-topic minus different-topic mean has made half of its way from start to end. "
+    "In every sandbox run the half-way step of attention over that of the embedding's cosine has a 95% interval "
+    "(bootstrap over topics) above 1. Results on a given text are reported, not judged.",
+    measure=measure_timeline,
+    judge=judge_timeline,
+    seconds=30,
+    beyond=True,
+    number=Number(
+        "later by a factor of",
+        "the half-way step of attention (half of the way to its final same-topic minus different-topic mean) over that "
+        "of the embedding (a ratio), first sandbox run; the paper does not ask",
+    ),
+    takes=("corpus",),
+    uses=LANGUAGE,
+)

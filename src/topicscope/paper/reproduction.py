@@ -40,14 +40,13 @@ from topicscope.paper.experiment import Context, Experiment, Input, Outcome, Sca
 if TYPE_CHECKING:
     import pyarrow
 
-# The module of each experiment, in the paper's order. The experiment is the constant there that is spelled like its id:
-# FIGURE1.
+# The module of each experiment, in the paper's order: there it is the constant that is spelled like its id (FIGURE1).
 MODULES = {
     "figure1": "matrices",
     "figure2": "matrices",
     "figure3": "language_models",
     "figure4": "figure4",
-    "figure5": "figure5",
+    "figure5": "made_up",
     "figure6": "matrices",
     "figure7": "theorems",
     "figure8": "theorems",
@@ -55,8 +54,8 @@ MODULES = {
     "figure10": "matrices",
     "table1": "language_models",
     "table2": "language_models",
-    "table3": "attention_tables",
-    "table4": "attention_tables",
+    "table3": "matrices",
+    "table4": "matrices",
     "table5": "language_models",
     "theorem1": "theorems",
     "theorem2": "theorems",
@@ -64,19 +63,19 @@ MODULES = {
     "theorem5": "theorems",
     "losses": "theorems",
     "assumptions": "assumptions",
-    "finite-length": "finite_length",
+    "finite-length": "assumptions",
     "coarse-to-fine": "topic_order",
     "topic-order": "topic_order",
     "stage-law": "stage_law",
-    "rank": "second_stage",
-    "no-correct-words": "second_stage",
-    "one-topic": "second_stage",
+    "rank": "stage_law",
+    "no-correct-words": "stage_law",
+    "one-topic": "escapes",
     "sgd-second-stage": "stage_law",
-    "adam-clocks": "adam_clocks",
-    "mask-first": "mask_first",
-    "small-start": "small_start",
+    "adam-clocks": "figure4",
+    "mask-first": "escapes",
+    "small-start": "escapes",
     "pipeline": "language_models",
-    "timeline": "timeline",
+    "timeline": "made_up",
     "two-stage": "two_stage",
 }
 EXPERIMENTS: dict[str, Experiment[object]] = {
@@ -144,8 +143,8 @@ class Reproduction(Result):
         columns = {
             name: [row[name] for row in rows] for name in ("id", "claim", "paper", "theory", "measured", "verdict")
         }
-        seconds = pyarrow.array([self.seconds.get(name) for name in self.outcomes], pyarrow.float64())
-        return pyarrow.table(columns | {"seconds": seconds})
+        seconds = [self.seconds.get(name) for name in self.outcomes]
+        return pyarrow.table(columns | {"seconds": pyarrow.array(seconds, pyarrow.float64())})
 
     def summary(self) -> list[str]:
         return [
@@ -162,7 +161,6 @@ class Reproduction(Result):
         return EXPERIMENTS[name].number.compared(self.outcomes[name].ours)
 
     def sizes(self, name: str) -> str:
-        """A sentence where the pattern is reproduced and the paper's number and ours are not close; else nothing."""
         outcome = self.outcomes[name]
         return EXPERIMENTS[name].number.sizes(outcome.verdict, outcome.ours, outcome.differs)
 
@@ -218,7 +216,6 @@ class Reproduction(Result):
 
 
 def finite(value: object) -> object:
-    """Numbers that JSON can hold: None for infinities and NaN."""
     if isinstance(value, dict):
         return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -279,8 +276,8 @@ def reproduce(
         seconds = read_seconds(folder)
 
         def report() -> None:
-            done = sum(expected[name] for name in outcomes)
-            show("experiments", done, sum(expected.values()), f"{len(outcomes)} of {len(expected)} done")
+            note = f"{len(outcomes)} of {len(expected)} done"
+            show("experiments", sum(expected[name] for name in outcomes), sum(expected.values()), note)
 
         def take(name: str, outcome: Outcome) -> None:
             outcomes[name] = outcome
@@ -352,7 +349,6 @@ def read_reproduction(folder: str | Path) -> Reproduction:
 
 
 def outcomes_so_far(folder: str | Path) -> Reproduction:
-    """All outcomes that a folder holds by now, also while others are computed."""
     folder = Path(folder)
     context = stored_context(folder)
     return Reproduction.of(
@@ -388,10 +384,7 @@ def write_outcome(folder: Path, experiment: str, context: Context, outcome: Outc
 
 
 def read_outcome(folder: Path, experiment: str, context: Context, *, inputs: bool = True) -> Outcome | None:
-    """A stored outcome; None where it is damaged, was changed, or is of another context.
-
-    Without `inputs` the models and texts that it was made from do not matter.
-    """
+    """None: damaged, changed or of another context. Without `inputs` any models and texts of the user will do."""
     try:
         content = read_bytes(outcome_path(folder, experiment))
         stored = files.unsealed(parse_json(content, experiment, finite=False))  # figures may have gaps

@@ -17,6 +17,7 @@ from topicscope.paper.experiment import (
     Number,
     Outcome,
     Scale,
+    cell,
     first_step,
     listed,
     train_many,
@@ -155,7 +156,6 @@ def stage_flow(world: FlowWorld, scale: float, seed: int, after: float = 8.0) ->
 
 @lru_cache(maxsize=1)
 def stage_flows(context: Context) -> list[StageFlow]:
-    """All worlds, scales and seeds; computed once per process."""
     seeds = context.seeds(2, 5)
     return [stage_flow(world, s, i) for world in WORLDS for s in SCALES[context.scale] for i in seeds]
 
@@ -164,7 +164,6 @@ CLOSE = 0.03  # how far measured half-times and norms may be from the law, as a 
 
 
 def measure_flows(context: Context) -> list[StageFlow]:
-    """At full scale one flow of the large world too."""
     large = [stage_flow(LARGE, COMMON, 1000 * context.seed, after=1.0)] if context.scale == "full" else []
     return [*stage_flows(context), *large]
 
@@ -380,8 +379,12 @@ class SgdCourse:
         growth, norm = setting.world.growth(), run.metrics["norm_key"]
         start = {part: run.snapshots[0][part].astype(float) for part in ("value", "key", "query")}
         half = growth.half_time(setting.width, growth.realised_start(start["key"], start["query"]))
-        law = key_law(growth, start, setting.rate * np.arange(len(norm)))
-        return cls(norm.tolist(), law, half / setting.rate, run.metrics["norm_value"].tolist())
+        return cls(
+            norm.tolist(),
+            key_law(growth, start, setting.rate * np.arange(len(norm))),
+            half / setting.rate,
+            run.metrics["norm_value"].tolist(),
+        )
 
 
 @dataclass(frozen=True)
@@ -406,12 +409,15 @@ def measure_sgd(context: Context) -> SgdCourses:
         objective={"loss": "squared"},
         optimizer={"name": "sgd", "lr": setting.rate},
     )
-    courses = [SgdCourse.of(setting, run) for run in runs]
-    return SgdCourses(setting, courses, setting.world.growth().plateau_norm(setting.width), runs[0].config.as_dict())
+    return SgdCourses(
+        setting,
+        [SgdCourse.of(setting, run) for run in runs],
+        setting.world.growth().plateau_norm(setting.width),
+        runs[0].config.as_dict(),
+    )
 
 
 def lines(courses: list[SgdCourse], name: str, law: str = "", *, markers: bool = False) -> list[Series]:
-    """A curve of every seed, of about 50 points; those of the law have one colour."""
     every = max(1, len(courses[0].norm) // 50)
     steps = np.arange(0.0, len(courses[0].norm), every).tolist()
     curves = [np.round(getattr(course, name)[::every], 5).tolist() for course in courses]
@@ -486,5 +492,212 @@ SGD_SECOND_STAGE = Experiment(
         "step over law",
         "step at which the norm of W_K is half-way to the second plateau over the predicted step, mean over runs (1 in "
         "theory); the paper's runs of SGD end before it",
+    ),
+)
+
+
+ALIKE, NONE = 0.9, 0.01  # the least of the T - 1 over the largest; the next one over the least of them
+
+
+def shares(flow: StageFlow) -> tuple[float, float]:
+    last, following = flow.singular[flow.world.T - 2 : flow.world.T]
+    return last / flow.singular[0], following / last
+
+
+def judge_rank(flows: list[StageFlow]) -> Outcome:
+    small = [flow for flow in flows if flow.scale <= SMALL]
+    alike, others = min(shares(flow)[0] for flow in small), max(shares(flow)[1] for flow in small)
+    return Outcome(
+        paper="not asked: the paper counts no singular values",
+        theory="the force on attention is sigma times the projector on topic contrasts: T - 1 equal singular values",
+        measured=f"in {len(small)} flows the T - 1 largest differ by {100 * (1 - alike):.2g}% at most, and the next is "
+        f"at most {cell(others)} of the smallest of them",
+        verdict=verdict(alike >= ALIKE, others <= NONE),
+        reason=f"the (T - 1)-th singular value over the largest: {cell(alike)} (at least {ALIKE} asked); the T-th over "
+        f"the (T - 1)-th: {cell(others)} (at most {NONE} asked). From larger starts the flow leaves the plateau before "
+        "all contrasts are learnt",
+        figures=[
+            Figure(
+                "rank",
+                f"Singular values of W_K' W_Q at the second plateau, scale {COMMON:g}",
+                "In each world the first T - 1 singular values are equal, and the others lie far below.",
+                [
+                    Lines(
+                        f"{world}: T - 1 = {world.T - 1}",
+                        [
+                            Series(
+                                f"seed {flow.seed}",
+                                np.arange(1.0, len(flow.singular) + 1).tolist(),
+                                np.maximum(np.array(flow.singular) / flow.singular[0], 1e-12).tolist(),
+                                markers=True,
+                            )
+                            for flow in here
+                            if flow.scale == COMMON
+                        ],
+                        "singular value, by size",
+                        "share of the largest",
+                        log_y=True,
+                        levels=[(NONE, "1%")],
+                    )
+                    for world, here in by_world(flows).items()
+                ],
+                columns=3,
+            )
+        ],
+        tables=[
+            TableData(
+                "Singular values at the second plateau (at the slowest point where there is none)",
+                ["world", "scale", "seed", "largest", "(T - 1)-th / largest", "T-th / (T - 1)-th"],
+                [
+                    [str(flow.world), f"{flow.scale:g}", str(flow.seed), *map(cell, (flow.singular[0], *shares(flow)))]
+                    for flow in flows
+                ],
+                folded=True,
+            )
+        ],
+        numbers={
+            "flows": [
+                {"world": list(flow.world), "scale": flow.scale, "seed": flow.seed, "singular": flow.singular}
+                for flow in flows
+            ]
+        },
+        ours=others,
+    )
+
+
+RANK = Experiment(
+    id="rank",
+    claim="Key and query learn the T - 1 topic contrasts with equal strength, and nothing else.",
+    rule="The flows of stage-law from initial scales up to .001, at the second plateau (the slowest point after the "
+    f"half-time of key). In every flow the T - 1 largest singular values of W_K' W_Q are at least {ALIKE} of the "
+    "largest, and all others at most 1% of the smallest of these T - 1.",
+    measure=stage_flows,
+    judge=judge_rank,
+    seconds=20,
+    beyond=True,
+    group=STAGE_FLOWS,
+    number=Number(
+        "singular values, T/T-1",
+        "the T-th singular value of W_K' W_Q at the second plateau over the (T - 1)-th, largest over flows (0 in "
+        "theory); the paper prints none",
+    ),
+)
+
+
+LONGER = 3.0  # times the half-time that key and query have where words are shown correctly: how long a flow lasts
+# Times its start that a norm may reach; that it must reach with p_correct = .1; error of the loss.
+STANDS, GROWS, EXACT_LOSS = 1.05, 10.0, 1e-6
+
+
+@dataclass(frozen=True)
+class Pair:
+    world: FlowWorld
+    seed: int
+    times: list[float]
+    losses: list[float]
+    norms: dict[str, list[float]]  # of key and query, over their start
+    with_words: StageFlow
+
+    @property
+    def bayes(self) -> float:
+        """1 - E|P|^2: the word shown says nothing, so that the best prediction is the document's own P."""
+        return 1 - 1 / (self.world.v * self.world.tau)
+
+    @property
+    def growth(self) -> float:
+        return max(map(max, self.norms.values()))
+
+    @property
+    def growth_with_words(self) -> float:
+        return max(self.with_words.key) / self.with_words.key[0]
+
+
+def measure_pairs(context: Context) -> list[Pair]:
+    pairs = []
+    for flow in (flow for flow in stage_flows(context) if flow.scale == COMMON):
+        start = flow.world.start(flow.scale, flow.seed)
+        course = gradient_flow(flow.world.population(Masking(p_correct=0.0)), start, LONGER * flow.predicted.key)
+        norms = {part: (course.norm(part) / course.norm(part)[0]).tolist() for part in ("key", "query")}
+        pairs.append(Pair(flow.world, flow.seed, course.times, course.losses, norms, flow))
+    return pairs
+
+
+def judge_pairs(pairs: list[Pair]) -> Outcome:
+    growth, control = max(pair.growth for pair in pairs), min(pair.growth_with_words for pair in pairs)
+    error = max(abs(pair.losses[-1] - pair.bayes) for pair in pairs)
+    first = {pair.world: (pair, pair.with_words) for pair in reversed(pairs)}
+    return Outcome(
+        paper="the second stage is shown only with p_correct > 0",
+        theory="p_correct = 0: no force on attention, and the first stage ends at the Bayes loss 1 - 1/(v tau)",
+        measured=f"key and query reach at most {growth:.4f} times their start (with p_correct = .1 key reaches at "
+        f"least {control:.3g} times); the loss ends within {error:.1g} of the Bayes loss",
+        verdict=verdict(growth < STANDS, control > GROWS, error <= EXACT_LOSS),
+        reason=f"in {LONGER:g} times the half-time predicted for key with p_correct = .1, key and query reach at most "
+        f"{growth:.4f} times their start (below {STANDS} asked); with p_correct = .1 key reaches at least "
+        f"{control:.3g} times its start (above {GROWS:g} asked); the last loss is within {error:.1g} of the Bayes loss "
+        f"({EXACT_LOSS:g} allowed)",
+        figures=[
+            Figure(
+                "no-correct-words",
+                "Key with and without correct words",
+                "Without correct words the norm of W_K stays at its start; with them it grows to at least "
+                f"{control:.3g} times its start.",
+                [
+                    Lines(
+                        f"|W_K| over its start, {pair.world}",
+                        [
+                            Series(
+                                "p_c = .1", flow.times[1:], (np.array(flow.key) / flow.key[0]).round(5).tolist()[1:]
+                            ),
+                            Series("p_c = 0", pair.times[1:], np.round(pair.norms["key"], 5).tolist()[1:]),
+                        ],
+                        "time",
+                        "times the start",
+                        log_x=True,
+                        log_y=True,
+                    )
+                    for pair, flow in (first[world] for world in WORLDS)
+                ],
+                columns=3,
+            )
+        ],
+        tables=[
+            TableData(
+                f"p_correct = 0, scale {COMMON:g}",
+                ["world", "seed", "growth of key, query", "with p_correct = .1", "loss at the end", "Bayes loss"],
+                [
+                    [
+                        *(str(pair.world), str(pair.seed), f"{pair.growth:.5f}", cell(pair.growth_with_words)),
+                        *(f"{pair.losses[-1]:.9f}", f"{pair.bayes:.9f}"),
+                    ]
+                    for pair in pairs
+                ],
+            )
+        ],
+        numbers={
+            "growth": [pair.growth for pair in pairs],
+            "growth_with_words": [pair.growth_with_words for pair in pairs],
+            "loss_above_bayes": [pair.losses[-1] - pair.bayes for pair in pairs],
+        },
+        ours=growth,
+    )
+
+
+NO_CORRECT_WORDS = Experiment(
+    id="no-correct-words",
+    claim="Without correct words (p_correct = 0) there is no second stage: the first ends at the Bayes loss.",
+    rule=f"The flows of stage-law from initial scale {COMMON:g}, with p_correct = 0 and for three times the half-time "
+    f"predicted for key with p_correct = .1. In every flow the norms of key and query stay below {STANDS} times their "
+    "start and the last loss is within 1e-6 of the Bayes loss 1 - 1/(v tau); in the flow of stage-law itself, with "
+    "p_correct = .1, the norm of key grows more than tenfold.",
+    measure=measure_pairs,
+    judge=judge_pairs,
+    seconds=25,
+    beyond=True,
+    group=STAGE_FLOWS,
+    number=Number(
+        "growth of key, query",
+        "largest norm of W_K or W_Q over its start, without correct words, over all flows (1: no second stage); the "
+        "paper prints none",
     ),
 )

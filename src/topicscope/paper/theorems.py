@@ -61,20 +61,19 @@ def measure_attention(context: Context, kind: ValueMatrix) -> Trained:
     )
     first = runs[0].weights
     ratios = [relation_ratios(word_scores(run.weights), run.config.topic_model.topic_of_word) for run in runs]
-    numbers = {
-        "alpha": [alpha for alpha, _ in ratios],
-        "beta": [beta for _, beta in ratios],
-        "loss": [run.results["dev_loss"] for run in runs],
-    }
-    return Trained(numbers, first["query"].T @ first["key"] / np.sqrt(len(first["key"])), runs[0].config)
+    return Trained(
+        {
+            "alpha": [alpha for alpha, _ in ratios],
+            "beta": [beta for _, beta in ratios],
+            "loss": [run.results["dev_loss"] for run in runs],
+        },
+        first["query"].T @ first["key"] / np.sqrt(len(first["key"])),
+        runs[0].config,
+    )
 
 
 def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[float, float]:
-    """alpha and beta of trained scores (query word in rows).
-
-    For each query word: the mean of exp(score) over other words of its topic, and exp(score) of the word itself, each
-    over the mean of exp(score) over words of different topics. alpha and beta are the means over query words.
-    """
+    """alpha and beta: mean weight to other words of the topic, and to the word itself, over other topics' words."""
     weight, topic = np.exp(scores[1:, 1:]), topic_of_word[1:]
     same = topic[:, None] == topic
     other = np.where(~same, weight, 0).sum(1) / (~same).sum(1)
@@ -84,7 +83,6 @@ def relation_ratios(scores: np.ndarray, topic_of_word: np.ndarray) -> tuple[floa
 
 
 def judge_attention(found: Trained, name: str, theorem_of: Callable[[Setting], AttentionTheorem]) -> Outcome:
-    """Theorem 3 has bounds for gamma; Theorem 5 has them for beta, and for alpha as a share of beta."""
     setting = Setting.of(10, 10, 3)
     theorem = theorem_of(setting)
     best = best_attention(setting, theorem.value_matrix)
@@ -143,11 +141,14 @@ def measure_theorem1(context: Context) -> Trained:
     )
     s = Setting.of(10, 10, 3)
     fits = [fit_embedding(run.weights["embedding"], s.topic_model, s.masking) for run in runs]
-    numbers = {
-        "violation_over_c3": [fit.violation / s.constants.c3 for fit in fits],
-        "excess_loss": [run.results["dev_loss"] - UNIFORM_LOSS for run in runs],
-    }
-    return Trained(numbers, table_of(runs[0])[1], runs[0].config)
+    return Trained(
+        {
+            "violation_over_c3": [fit.violation / s.constants.c3 for fit in fits],
+            "excess_loss": [run.results["dev_loss"] - UNIFORM_LOSS for run in runs],
+        },
+        table_of(runs[0])[1],
+        runs[0].config,
+    )
 
 
 def judge_theorem1(found: Trained) -> Outcome:
@@ -202,7 +203,6 @@ DOCUMENTS: dict[int | str, tuple[int, int]] = {
 
 
 def measure_theorem2(context: Context) -> Trained:
-    """Relative distances to Theorem 2 by document length; W_V of the first run on infinite documents."""
     exact = theorem2(Setting.of(10, 10, 3)).matrix()
     runs = {
         str(length): train_many(
@@ -353,12 +353,16 @@ def measure_loss(context: Context, loss: str) -> PartLosses:
         bayes_loss(c.objective.loss, c.topic_model, c.documents, c.masking, masked, own_word=own_word).loss
         for own_word in (True, False)
     )
-    dev = {name: [run.results["dev_loss"] for run in here] for name, here in runs.items()}
-    return PartLosses(loss, dev, bayes, bayes_topics, c)
+    return PartLosses(
+        loss,
+        {name: [run.results["dev_loss"] for run in here] for name, here in runs.items()},
+        bayes,
+        bayes_topics,
+        c,
+    )
 
 
 def judge_losses(found: list[PartLosses]) -> Outcome:
-    """What each training loses of the gain of training everything; less than a fifth is small, if there is a gain."""
     rows, numbers, panels, small, copying = [], {}, [], [], ""
     for one in found:
         dev = {trained: estimate(losses) for trained, losses in one.dev.items()}
@@ -387,8 +391,13 @@ def judge_losses(found: list[PartLosses]) -> Outcome:
                 "bayes_topics": one.bayes_topics,
                 "share_of_gain": lost / gain,
             }
-            above = [f"{here.mean - floor:.4g}" for floor in (one.bayes, one.bayes_topics)]
-            rows.append([one.loss, trained, str(here), *above, f"{100 * (lost / gain):.1f}%"])
+            rows.append(
+                [
+                    *(one.loss, trained, str(here)),
+                    *(f"{here.mean - floor:.4g}" for floor in (one.bayes, one.bayes_topics)),
+                    f"{100 * (lost / gain):.1f}%",
+                ]
+            )
     return Outcome(
         paper="'only slightly more' (no number)",
         theory="-",
@@ -480,9 +489,13 @@ def judge_landscapes(found: Landscapes, name: str, kind: ValueMatrix) -> Outcome
         setting, reference = Setting.of(TOPICS, WORDS_PER_TOPIC, tau), REFERENCE[kind][tau]
         inside = (theorem5(setting) if kind == "diagonal" else theorem3(setting)).contains(alpha, beta)
         holds = holds and inside and abs(loss - reference) < 5e-6  # they agree to five decimals
-        gammas = [f"{found.gammas[tau]:.4g}", f"{BEST_GAMMA[tau]:g}"] if found.gammas else ["-", "-"]
-        minimum = [f"{reference:.5f}", f"{loss:.5f}", f"{alpha:.3g}, {beta:.3g}"]
-        rows.append([str(tau), *minimum, *gammas, "yes" if inside else "no"])
+        rows.append(
+            [
+                *(str(tau), f"{reference:.5f}", f"{loss:.5f}", f"{alpha:.3g}, {beta:.3g}"),
+                *([f"{found.gammas[tau]:.4g}", f"{BEST_GAMMA[tau]:g}"] if found.gammas else ["-", "-"]),
+                "yes" if inside else "no",
+            ]
+        )
     return Outcome(
         paper="maps without numbers; minima of the same maps by a separate computation: "
         + "; ".join(f"tau {tau}: {loss:.5f}" for tau, loss in REFERENCE[kind].items()),

@@ -47,10 +47,7 @@ FLOW: dict[str, object] = {
 
 
 def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **settings: Any) -> list[training.Run]:
-    """Only the value matrix is trained, by SGD of this rate; `kept` matrices of its course are kept.
-
-    The full scale has four times the steps in the same time of flow.
-    """
+    """SGD of W_V alone; `kept` matrices are kept. The full scale has four times the steps in the same time."""
     finer = context.pick(1, 4)
     total = finer * steps
     snapshots = {"snapshots": list(range(0, total + 1, total // kept))} if kept else {}
@@ -59,7 +56,6 @@ def train_flow(context: Context, rate: float, steps: int, kept: int = 0, **setti
 
 
 def time_of(run: training.Run, step: int | None = None) -> float:
-    """Gradient-flow time of a step; of the last one where none is given."""
     return run.config.optimizer.lr * (run.config.total_steps if step is None else step)
 
 
@@ -115,9 +111,13 @@ def law_of(runs: list[training.Run]) -> TopicLaw:
 
 
 def measure_topics(context: Context) -> TopicTimes:
-    world = {"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS}
     runs = {
-        name: train_flow(context, 0.5, 800, 200, topic_model=world, documents=documents | {"length": "infinite"})
+        name: train_flow(
+            context,
+            *(0.5, 800, 200),
+            topic_model={"topics": UNEQUAL_TOPICS, "words_per_topic": UNEQUAL_WORDS},
+            documents=documents | {"length": "infinite"},
+        )
         for name, documents in LAWS.items()
     }
     return TopicTimes({name: law_of(here) for name, here in runs.items()}, next(iter(runs.values()))[0].config)
@@ -265,7 +265,6 @@ def contrasts(matrix: Matrix) -> Contrasts:
 
 
 def world_of(rho: float) -> SmallWorld:
-    """The topics, and all 36 sets of them with their probabilities."""
     return subset_world(TOPICS, WORDS, grouped_subsets(TOPICS, TAU, GROUPS, rho))
 
 
@@ -299,12 +298,6 @@ def groups_figure(found: GroupCourses) -> Figure:
         Series(f"{name}, W(t)", times, (-np.expm1(-2 * rate * np.array(times))).round(5).tolist())
         for name, rate in zip(names, rates[RHO], strict=True)
     ]
-    speed = [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)]
-    force = [
-        Series(f"{name}{suffix}", list(RHOS), [forces[rho][i] for rho in RHOS], markers=forces is found.forces)
-        for i, name in enumerate(names)
-        for suffix, forces in ((", formula", found.formula), (", gradient", found.forces))
-    ]
     return Figure(
         "coarse-to-fine",
         "Value learns groups first; attention is pulled to topics inside groups",
@@ -312,8 +305,22 @@ def groups_figure(found: GroupCourses) -> Figure:
         "and fall for topics in a group. Right: the force on attention has the opposite order.",
         [
             Lines(f"W_V, rho = {RHO:g}", learnt, "learning rate x steps", "share of W*", levels=[(0.5, "half")]),
-            Lines("rate of W_V", speed, "rho", "2 x eigenvalue"),
-            Lines("force on attention at W*", force, "rho", "-dLoss/dL on the contrast"),
+            Lines(
+                "rate of W_V",
+                [Series(name, list(RHOS), [2 * rates[rho][i] for rho in RHOS]) for i, name in enumerate(names)],
+                "rho",
+                "2 x eigenvalue",
+            ),
+            Lines(
+                "force on attention at W*",
+                [
+                    Series(f"{name}, {what}", list(RHOS), [forces[rho][i] for rho in RHOS], markers=what == "gradient")
+                    for i, name in enumerate(names)
+                    for what, forces in (("formula", found.formula), ("gradient", found.forces))
+                ],
+                "rho",
+                "-dLoss/dL on the contrast",
+            ),
         ],
         columns=3,
     )

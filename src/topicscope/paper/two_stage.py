@@ -32,8 +32,8 @@ class Swept:
     base: Mapping[str, object] = field(default_factory=dict)
 
     def maps(self, measure: str, across: str = LR, *, log: bool = False) -> list[Map]:
-        figure = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE)
-        return [panel for panel in figure.panels if isinstance(panel, Map)]
+        panels = map_figure(self.rows, self.axes, measure, "", "", log=log, across=across, up=SCALE).panels
+        return [panel for panel in panels if isinstance(panel, Map)]
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
@@ -74,12 +74,13 @@ def panel_sentence(optimiser: str, loss: str, embedding: str, rows: Sequence[Row
         return f"{said}."
     ends = [(min(values), max(values)) for values in (values_of(two, LR), values_of(two, SCALE))]
     rates, scales = (" to ".join(dict.fromkeys(map(tick, pair))) for pair in ends)
-    middle = np.median([row["separation"] for row in two])
-    return f"{said}; two-stage at lr {rates} and init_scale {scales}, median separation {middle:.3g}."
+    return (
+        f"{said}; two-stage at lr {rates} and init_scale {scales}, median separation "
+        f"{np.median([row['separation'] for row in two]):.3g}."
+    )
 
 
 def large_start(rows: Sequence[Row]) -> str:
-    """Where norms say nothing: the matrices start larger than they end."""
     large = [row["contrast"] for row in rows if row[SCALE] >= 0.1 and row["phase"] == "never"]
     learnt = sum(contrast is not None and contrast > 0.05 for contrast in large)
     return (
@@ -103,7 +104,6 @@ def mean_separation(rows: Iterable[Row]) -> float | None:
 
 
 def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    """Is the separation there without epsilon, and what does epsilon do to it?"""
     at = {eps: mean_separation(row for row in rows if row[EPS] == eps) for eps in values_of(rows, EPS)}
     smallest, least = next(iter(at.items()))
     without = "two stages" if least is not None and least >= TWO_STAGE_FROM else "no two stages"
@@ -118,12 +118,15 @@ def epsilon_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
 
 
 def flow_sentence(loss: str, embedding: str, rows: Sequence[Row]) -> str:
-    """The same time at two rates: agreement means gradient flow."""
-    parts = []
-    for scale in values_of(rows, SCALE):
-        pair = sorted((row for row in rows if row[SCALE] == scale), key=lambda row: -row[LR])
-        courses = [f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})" for row in pair]
-        parts.append(f"from initial scale {scale:g} {' and '.join(courses)}")
+    courses = {
+        scale: [
+            f"{row['phase']} at rate {row[LR]:.2g} (separation {cell(row.get('separation'))})"
+            for row in sorted(rows, key=lambda row: -row[LR])
+            if row[SCALE] == scale
+        ]
+        for scale in values_of(rows, SCALE)
+    }
+    parts = (f"from initial scale {scale:g} {' and '.join(here)}" for scale, here in courses.items())
     return f"SGD over the same time at two rates, {loss}, {embedding} embedding: {'; '.join(parts)}."
 
 
@@ -147,7 +150,6 @@ def epsilon_table(rows: Sequence[Row]) -> TableData:
 
 
 def flow_table(rows: Sequence[Row]) -> TableData:
-    """Half-way points in time (rate x steps), which the two rates share where they follow the flow."""
     return TableData(
         "SGD over the same time at two rates",
         [
@@ -208,10 +210,9 @@ class Shares(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        of_covered = f"{self.right / self.covered:.0%}" if self.covered else "-"
         return (
             f"{self.right} of {self.cells} cells take the predicted phase ({self.share:.0%}; "
-            f"{of_covered} of the {self.covered} that the laws cover)"
+            f"{f'{self.right / self.covered:.0%}' if self.covered else '-'} of the {self.covered} that the laws cover)"
         )
 
 
@@ -249,7 +250,6 @@ def why(one: Cell) -> str:
 
 
 def predicted_figure(sgd: Swept, adam: Swept, along_epsilon: Swept) -> Figure:
-    """SGD: measured maps over those of the laws. Adam: side by side, where the laws cover something."""
     title = "Which course a run takes: measured, and predicted by the laws (x: they differ)"
     over, under = zip(*pairs("sgd", sgd, LR), strict=True)
     beside = [
@@ -258,15 +258,17 @@ def predicted_figure(sgd: Swept, adam: Swept, along_epsilon: Swept) -> Figure:
         if any(value != len(PHASES) for line in pair[1].z for value in line)
         for panel in pair
     ]
-    alt = (
+    return Figure(
+        "two-stage-predicted",
+        title,
         f"{title}: learning rate or Adam's epsilon to the right, initial scale upwards. SGD: four measured maps over "
-        "those of the laws; Adam: a measured map beside that of the laws."
+        "those of the laws; Adam: a measured map beside that of the laws.",
+        [*over, *under, *beside],
+        columns=4,
     )
-    return Figure("two-stage-predicted", title, alt, [*over, *under, *beside], columns=4)
 
 
 def pairs(optimiser: str, swept: Swept, across: str) -> list[tuple[Map, Map]]:
-    """Measured and predicted map of each loss and embedding; the latter has a cross where it differs."""
     measured, predicted = (swept.maps(name, across) for name in ("phase", "predicted_phase"))
     return [
         (
@@ -321,7 +323,6 @@ class StageMaps:
 
 
 def run_grid(context: Context, axes: Axes, **base: object) -> Swept:
-    """One process, one thread; T = v = 10 as in the paper."""
     shared = {"evaluate_every": None, "floors": False, "data": {"dev_documents": 1000}, "seed": 1000 * context.seed}
     with tempfile.TemporaryDirectory() as folder:
         rows = sweeps.sweep(sweeps.build_grid({"base": shared | base, "axes": axes}), folder).rows
@@ -353,18 +354,19 @@ def measure(context: Context) -> StageMaps:
     seeds: Axes = {"seed": [*context.seeds(1, 3)]}
     maps = {
         name: run_grid(
-            context,
-            setting | {LR: rates[context.scale], SCALE: scales} | seeds,
-            steps=steps,
-            optimizer={"name": name},
+            context, setting | {LR: rates[context.scale], SCALE: scales} | seeds, steps=steps, optimizer={"name": name}
         )
         for name, rates in RATES.items()
     }
     along_epsilon: Axes = {EPS: epsilons, SCALE: context.pick([1e-2], [1e-3, 1e-2])}
     epsilon = run_grid(context, setting | along_epsilon | seeds, steps=steps, optimizer={"lr": EPSILON_RATE})
-    config = {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)}
     adam, sgd, epsilon, *flow = predicted([maps["adam"], maps["sgd"], epsilon, *flows(context)])
-    return StageMaps({"adam": adam, "sgd": sgd}, epsilon, [row for swept in flow for row in swept.rows], config)
+    return StageMaps(
+        {"adam": adam, "sgd": sgd},
+        epsilon,
+        [row for swept in flow for row in swept.rows],
+        {"steps": steps, "rates": RATES, "scales": scales, "epsilons": epsilons, "flow_rates": str(FLOW_RATES)},
+    )
 
 
 def predicted(every: list[Swept]) -> list[Swept]:
@@ -383,18 +385,27 @@ def predicted(every: list[Swept]) -> list[Swept]:
 
 def joined(maps: dict[str, Swept], measure: str, name: str, title: str, *, log: bool = False) -> Figure:
     """Four panels per optimiser. Panels of one loss share a scale, and diverged runs have no numbers."""
-    panels = []
-    for optimiser, swept in maps.items():
-        rows = [row for row in swept.rows if measure == "phase" or row.get("phase") != "diverged"]
-        shown = replace(swept, rows=rows).maps(measure, log=log)
-        panels += [replace(panel, title=f"{optimiser}, {panel.title}") for panel in shown]
+    shown = {
+        name: [row for row in swept.rows if measure == "phase" or row.get("phase") != "diverged"]
+        for name, swept in maps.items()
+    }
+    panels = [
+        replace(panel, title=f"{name}, {panel.title}")
+        for name, rows in shown.items()
+        for panel in replace(maps[name], rows=rows).maps(measure, log=log)
+    ]
     for loss in LOSSES if measure in ("loss", "contrast") else [""]:
         numeric = [panel for panel in panels if loss in panel.title and panel.names is None]
         known = [value for panel in numeric for line in panel.z for value in line if value is not None]
         for panel in numeric if known else []:
             panel.low, panel.high = min(known), BLIND[loss] if measure == "loss" else max(known)
-    alt = f"{title}: learning rate to the right, initial scale upwards; one panel per optimiser, loss and embedding."
-    return Figure(name, title, alt, panels, columns=4)
+    return Figure(
+        name,
+        title,
+        f"{title}: learning rate to the right, initial scale upwards; one panel per optimiser, loss and embedding.",
+        panels,
+        columns=4,
+    )
 
 
 def figures_of(found: StageMaps) -> list[Figure]:
