@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from tests.world.samples import keys, listed_batch, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model import collapsed, dense_loss
+from topicscope.model import dense_loss, passes
 from topicscope.world import Batch, MaskedDocuments, stack
 
 LOSSES = ("cross-entropy", "squared", "squared-mean")
@@ -138,8 +138,8 @@ def test_a_pass_that_is_off_by_a_thousandth_is_seen(monkeypatch: Any, name: str,
     masked = Dirichlet(length=(2, 9)).sample(topic_model, 6, rng).finite().masked(masking, topic_model, keys(1))
     case = (ModelConfig(init_scale=1.0), Objective("squared"), topic_model, masking, masked, torch.float64)
     assert max(compare(*case)) < 1e-10
-    exact = getattr(collapsed, name)
-    monkeypatch.setattr(collapsed, name, lambda *arguments: 1.001 * exact(*arguments))
+    exact = getattr(passes, name)
+    monkeypatch.setattr(passes, name, lambda *arguments: 1.001 * exact(*arguments))
     loss_error, gradient_error = compare(*case)
     assert (loss_error > 1e-6) == loss_differs
     assert gradient_error > 1e-6

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from tests.model.test_collapsed import LOSSES, compare, configs
 from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Masking, ModelConfig, Objective, TopicModel, Weights
-from topicscope.model.collapsed import CompiledPass
+from topicscope.model.passes import CompiledPass
 from topicscope.world import Batch, InfiniteDocuments, Rows, stack
 
 ONE_HOT = configs().filter(lambda config: config.one_hot)

@@ -22,7 +22,7 @@ from tests.sweeps.samples import BASE, LONG, count, files
 from tests.waiting import LIMIT, wait_until
 from topicscope.ground import open_folder
 from topicscope.sweeps import SWEEP, build_grid, sweep
-from topicscope.sweeps.result import point_home, read_point
+from topicscope.sweeps.run import point_home, read_point
 
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 

@@ -18,7 +18,7 @@ from topicscope.cli.runs import write_sweep
 from topicscope.ground import flat
 from topicscope.measure import Course, Effect, Matched
 from topicscope.sweeps import KINDS, Point, build_grid, kinds, pack, run as runs, sweep
-from topicscope.sweeps.result import input_digest
+from topicscope.sweeps.run import input_digest
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "train": {**BASE, "documents": {"kind": "given", "proportions": [[0.25] * 4]}},

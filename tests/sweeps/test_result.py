@@ -19,8 +19,8 @@ from topicscope import InputError
 from topicscope.ground import read_about
 from topicscope.ground.files import sealed
 from topicscope.measure import PHASES
-from topicscope.sweeps import Grid, Point, PointResult, Sweep, read_sweep, result as results, stored_points, sweep
-from topicscope.sweeps.result import alike, file_digest, input_digest, npz, point_home, read_point, write_point
+from topicscope.sweeps import Grid, Point, PointResult, Sweep, read_sweep, run as runs, stored_points, sweep
+from topicscope.sweeps.run import alike, file_digest, input_digest, npz, point_home, read_point, write_point
 
 RESULT = PointResult({"loss": 0.5, "phase": None}, {"step": np.arange(4), "loss": np.ones(4, dtype=np.float32)})
 
@@ -115,7 +115,7 @@ def test_folders_patterns_and_lists_of_files_count_and_words_do_not(
 
 
 def test_of_a_large_file_both_ends_and_the_size_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "WHOLE", 10)
+    monkeypatch.setattr(runs, "WHOLE", 10)
     path = tmp_path / "recipe"
 
     def digest(content: bytes) -> str:

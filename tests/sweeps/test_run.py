@@ -27,7 +27,7 @@ from topicscope.sweeps import (
     run as runs,
     sweep,
 )
-from topicscope.sweeps.result import point_home
+from topicscope.sweeps.run import point_home
 
 pytestmark = pytest.mark.usefixtures("bakery")
 

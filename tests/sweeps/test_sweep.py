@@ -17,7 +17,7 @@ from topicscope.ground import read_about
 from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
 from topicscope.sweeps import Place, Sweep, build_grid, compute, pack, read_sweep, sweep
-from topicscope.sweeps.result import npz, read_point
+from topicscope.sweeps.run import npz, read_point
 
 
 @pytest.fixture(scope="module")

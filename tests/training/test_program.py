@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from topicscope import RunConfig
-from topicscope.model.collapsed import CompiledPass
+from topicscope.model.passes import CompiledPass
 from topicscope.training import Ensemble, Feed, ensemble as ensemble_module
 from topicscope.training.ensemble import Capture, CapturedProgram, Program
 from topicscope.training.feed import Place

@@ -16,7 +16,7 @@ from topicscope import RunConfig, train
 from topicscope.ground.errors import InputError
 from topicscope.measure import direct_scores, read_timeline
 from topicscope.model import ModelConfig, dense_forward, word_scores
-from topicscope.model.dense import attention
+from topicscope.model.passes import attention
 from topicscope.training import RunData, timeline, topic_ceiling
 from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline
 from topicscope.world import MASK, MaskedDocuments

@@ -13,7 +13,7 @@ from topicscope.ground import METRICS, InputError, Interrupted, read_metrics
 from topicscope.measure import stage_bands, stages
 from topicscope.training import Ensemble, RunConfig, WatchedRun, ask_to_pause, ask_to_stop, read_run, train
 from topicscope.training.data import RunData
-from topicscope.training.watching import MOST_ROWS, HeldRows
+from topicscope.training.result import MOST_ROWS, HeldRows
 
 CONFIG = RunConfig.of(
     topic_model={"topics": 3, "words_per_topic": 2},
@@ -49,7 +49,7 @@ def test_however_the_file_grows_it_is_read_as_a_whole(finished: Path, tmp_path: 
         watched.update()
     assert not watched.update()
     assert watched.steps == 400
-    assert same(watched.columns, read_metrics(finished))
+    assert same(watched.held.columns, read_metrics(finished))
 
 
 def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -
     (tmp_path / METRICS).write_bytes(b"".join(lines[:200]))
     assert watched.update()
     assert watched.steps == 199
-    assert np.array_equal(watched.columns["step"], np.arange(200.0))
+    assert np.array_equal(watched.held.columns["step"], np.arange(200.0))
 
 
 def line(step: int, loss: float, norm: float, dev: float | None = None) -> str:

@@ -386,7 +386,7 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     shapes = model.trained_shapes(v)
     parameters = sum(map(math.prod, shapes.values()))
     followed = math.prod(shapes.get(model.followed().rotating or "", (0,)))
-    remembered = OPTIMISERS[config.optimizer.name].remembered(config.optimizer)
+    remembered = len(OPTIMISERS[config.optimizer.name].moments(config.optimizer))
     weights = max(8 + 2 * remembered, 24 / real) * real * parameters + (8 * real + 32) * v**2 + 10 * real * followed
     floor = 0.0
     if floors and config.floors and config.data.dev_file is None:  # posteriors
@@ -425,11 +425,6 @@ def together(config: RunConfig) -> int:
         return TOGETHER
     each = cost_of([replace(config, seed=seed) for seed in range(2)], floors=False, gpu=True).memory / 2
     return max(1, min(MOST_TOGETHER, int(PACKED / each)))
-
-
-def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
-    """Whether a GPU would take less time than one core."""
-    return cost_of(configs, gpu=True).seconds < cost_of(configs).seconds
 
 
 def settings_that_cost(configs: Sequence[RunConfig], *, gpu: bool = False) -> str:

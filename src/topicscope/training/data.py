@@ -149,7 +149,6 @@ class MaskedTask:
         return result
 
     def dev_losses(self, weights: Mapping[str, np.ndarray], count: int) -> Float[np.ndarray, " D"]:
-        """Loss of a model on each of the first `count` dev documents, in float64."""
         import torch
 
         from topicscope.model import Weights

@@ -31,7 +31,7 @@ from topicscope.measure import (
     rotations,
 )
 from topicscope.model import Gradient, Weights
-from topicscope.training.config import BLOCK, RunConfig, quicker_on_gpu
+from topicscope.training.config import BLOCK, RunConfig, cost_of
 from topicscope.training.data import RunData
 from topicscope.training.feed import Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
@@ -49,13 +49,13 @@ class Tracker:
         self.penalties = config.objective.penalties(weights.trained)
         self.rotating, self.tables, self.grams = config.model.followed()
         self.matrices = [*self.tables, *self.grams]
-        names = [
+        names = (
             "loss",
             *(["objective"] if self.penalties else []),
             *(f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")),
             *(["rotation"] if self.rotating else []),
             *(f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS),
-        ]
+        )
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.same_topic, block.dtype, block.device) if self.tables else None
         self.gram_means = (
@@ -81,7 +81,6 @@ class Tracker:
         self.expected = (0, 0)  # what the clock shows then
 
     def record(self, step: int, loss: Float[Tensor, " E"] | float, active: tuple[str, ...]) -> None:
-        """Measure the present weights, and the gradients of the active parts."""
         self.measure(loss, len(self.active), self.history[step % ROTATION_SPAN])
         self.active.append(active)
 
@@ -112,7 +111,6 @@ class Tracker:
 
     @torch.inference_mode()
     def measure_trained(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
-        """The loss, norms of all trained parts, rotation and block means of tables."""
         row, pairs = self.table[number], self.weights.pairs
         row[0] = loss
         for pair, slot in self.norm_slots[number]:
@@ -144,8 +142,6 @@ class Tracker:
 
 
 class CompiledTracker(Tracker):
-    """The same figures by compiled loops on a CPU."""
-
     def __init__(self, weights: Weights, config: RunConfig) -> None:
         from topicscope.training import kernels
 
@@ -181,8 +177,6 @@ class CompiledTracker(Tracker):
 
 @dataclass
 class Member:
-    """Where one model of the ensemble stands."""
-
     config: RunConfig
     dev: dict[int, float] = field(default_factory=dict)  # dev loss by step
     status: str = "running"  # then 'done', 'stopped' (dev stopped improving, or asked to) or 'diverged'
@@ -209,8 +203,6 @@ Report = Callable[[int, Float[np.ndarray, "S M E"]], None]  # called after every
 
 @dataclass
 class Program:
-    """One step of an ensemble: gradient, figures, optimiser."""
-
     gradient: Gradient
     optimiser: EnsembleOptimiser
     tracker: Tracker
@@ -466,4 +458,5 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
 def resolve_device(configs: Sequence[RunConfig]) -> torch.device:
     """Where runs are trained: 'auto' takes a GPU if there is one and it is quicker."""
     name = configs[0].device
-    return torch.device(usable_device(name, worth_it=name != "auto" or quicker_on_gpu(configs)))
+    worth_it = name != "auto" or cost_of(configs, gpu=True).seconds < cost_of(configs).seconds
+    return torch.device(usable_device(name, worth_it=worth_it))

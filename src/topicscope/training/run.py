@@ -288,7 +288,6 @@ class Recorder:
 
     @cached_property
     def optimum(self) -> TrainingOptimum:
-        """W* of the world that all members share, or why it is not given."""
         if optimum_seconds(self.ensemble.config) > 1:
             self.progress("W*", 0, 1)
         return training_optimum(self.ensemble.config)
