@@ -12,11 +12,7 @@ from topicscope import RunConfig, train
 from topicscope.ground import Stream
 from topicscope.laws import training_optimum, world_optimum
 from topicscope.theory import given_moments, relative_distance, uniform_optimum
-from topicscope.training import (
-    RunData,
-    compare_with_optimum,
-    own_optimum,
-)
+from topicscope.training import RunData, compare_with_optimum, own_optimum
 from topicscope.world import mask_keys, word_counts
 
 UNIFORM: dict[str, Any] = {
@@ -43,11 +39,7 @@ def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"objective": {"loss": "cross-entropy"}},
-        {"model": {"key": "trained", "query": "trained"}},
-    ],
+    "settings", [{"objective": {"loss": "cross-entropy"}}, {"model": {"key": "trained", "query": "trained"}}]
 )
 def test_a_run_that_does_not_end_in_the_optimum_says_nothing_of_it(settings: dict[str, Any]) -> None:
     run = train(RunConfig.of(UNIFORM | settings))
@@ -77,17 +69,17 @@ def test_own_documents_have_an_optimum_of_their_own() -> None:
     assert relative_distance(drawn, exact) > 0.1
 
 
+PROPORTIONS = [[1, 0, 0], [0.5, 0.5, 0], [0, 0.3, 0.7]]
+WHOLE_LAW: dict[str, Any] = {
+    "documents": {"kind": "given", "proportions": PROPORTIONS, "length": "infinite"},
+    "data": {"documents": 3},
+    "batch_size": 3,
+}
+
+
 def test_gradient_descent_ends_in_the_optimum_of_its_own_documents() -> None:
-    rows = {"kind": "given", "proportions": [[1, 0, 0], [0.5, 0.5, 0], [0, 0.3, 0.7]], "length": "infinite"}
-    endless = config(
-        documents=rows,
-        data={"documents": 3},
-        steps=2000,
-        optimizer={"name": "sgd", "lr": 3.0},
-        model={"init_scale": 0.0},
-        batch_size=3,
-    )
-    run = train(endless, with_floors=False)
+    descent: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 3.0}, "model": {"init_scale": 0.0}}
+    run = train(config(**WHOLE_LAW, **descent, steps=2000), with_floors=False)
     distances = compare_with_optimum(run).distances
     assert distances["own_documents"] < 1e-4
     assert distances["optimum"] < 1e-4  # every document of the law is there, once
@@ -98,19 +90,9 @@ def test_gradient_descent_ends_in_the_optimum_of_its_own_documents() -> None:
 @pytest.mark.parametrize("loss", ["squared", "squared-mean"])
 def test_a_run_of_sgd_is_compared_with_where_flow_would_be(loss: str) -> None:
     """A start that is not zero, a frozen bias, and the whole law in every step: only the size of a step is left."""
-    rows = {"kind": "given", "proportions": [[1, 0, 0], [0.5, 0.5, 0], [0, 0.3, 0.7]], "length": "infinite"}
-    scale = 7 if loss == "squared-mean" else 1
-    endless = config(
-        documents=rows,
-        data={"documents": 3},
-        steps=400,
-        optimizer={"name": "sgd", "lr": 0.01 * scale},
-        model={"init_scale": 0.3, "prediction_bias": 0.2},
-        objective={"loss": loss},
-        batch_size=3,
-    )
-    run = train(endless, with_floors=False)
-    compared = compare_with_optimum(run)
+    model, rate = {"init_scale": 0.3, "prediction_bias": 0.2}, 0.07 if loss == "squared-mean" else 0.01
+    descent: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": rate}, "objective": {"loss": loss}, "model": model}
+    compared = compare_with_optimum(train(config(**WHOLE_LAW, **descent, steps=400), with_floors=False))
     assert compared.distances["predicted"] < 0.002
     assert compared.distances["optimum"] > 0.3
     assert compared.notes == ()

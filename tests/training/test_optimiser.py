@@ -12,11 +12,10 @@ import pytest
 import torch
 
 import tests.training.sign_sgd  # noqa: F401  (registers an optimiser)
-from tests.training.settings import SMALL
+from tests.training.settings import SMALL, paused
 from topicscope import InputError, RunConfig, Weights, train
-from topicscope.ground import Interrupted
 from topicscope.laws import LAWS
-from topicscope.training import Optimizer, ask_to_pause, cost_of
+from topicscope.training import Optimizer, cost_of
 from topicscope.training.optimiser import EnsembleOptimiser
 
 SETTINGS = [
@@ -106,12 +105,7 @@ def test_an_optimiser_from_outside_trains_and_resumes(tmp_path: Path) -> None:
     change = whole.weights["value"] - config.model.initial(7, config.seed)["value"]
     assert np.allclose(change / 0.01, np.round(change / 0.01), atol=1e-3)  # whole numbers of steps of one size
 
-    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        if done == 50:
-            ask_to_pause(tmp_path / "run")
-
-    with pytest.raises(Interrupted):
-        train(config, tmp_path / "run", progress=pause)
+    paused(config, tmp_path / "run", 50)
     train(config, tmp_path / "run", resume=True)
     for name in ("weights.safetensors", "results.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

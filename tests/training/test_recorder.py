@@ -130,6 +130,8 @@ def test_results_against_the_figures_and_the_floors() -> None:
     }
     for name in ("bayes", "bayes_topics"):
         assert found["above_floor"][name] == dev[230] - found["floors"][name]["loss"]
+    assert "floor_dev_loss" not in found  # the floor has all documents
+    assert run.facts()["standard error of the gap"] == found["above_floor_error"]["bayes"] > 0
     assert found["course"]["sentence"] == run.course.sentence if run.course is not None else "course" not in found
     assert "gram" not in found
     assert run.metrics["step"].tolist() == list(range(231))
@@ -145,23 +147,6 @@ def test_a_run_that_stops_early_has_its_last_hundred_losses() -> None:
 def test_without_floors_nothing_is_said_about_them() -> None:
     for found in (train(small(floors=False)), train(small(), with_floors=False), train(small(**DIVERGING))):
         assert not {"floors", "above_floor"} & set(found.results)
-
-
-def test_embeddings_have_their_gram_matrix_in_the_results() -> None:
-    run = train(small(model={"embedding": "trained", "dim": 4}), with_floors=False)
-    gram = run.weights["embedding"].T @ run.weights["embedding"]
-    topic = run.config.topic_model.topic_of_word
-    pairs = [(i, j) for i in range(1, 7) for j in range(1, 7)]
-    means = {
-        "same": np.mean([gram[i, j] for i, j in pairs if topic[i] == topic[j] and i != j]),
-        "different": np.mean([gram[i, j] for i, j in pairs if topic[i] != topic[j]]),
-        "diagonal": np.mean([gram[i, i] for i in range(1, 7)]),
-    }
-    assert run.results["gram"] == {name: pytest.approx(mean, rel=1e-10) for name, mean in means.items()}
-    assert {name: run.metrics[f"gram_{name}"][-1] for name in means} == {
-        name: pytest.approx(mean, rel=1e-10) for name, mean in means.items()
-    }
-    assert "value" not in run.results  # W_V is no matrix over words here
 
 
 def test_block_means_are_none_where_there_is_no_such_pair() -> None:

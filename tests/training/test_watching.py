@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.training.settings import paused
 from topicscope.ground import METRICS, InputError, Interrupted, read_metrics
 from topicscope.measure import stage_bands, stages
 from topicscope.training import Ensemble, RunConfig, WatchedRun, ask_to_pause, ask_to_stop, read_run, train
@@ -154,15 +155,7 @@ def test_it_shows_the_weights_of_a_step(finished: Path) -> None:
 
 def test_a_run_that_is_paused_and_resumed_ends_in_the_same_bytes(finished: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    asked: list[int] = []
-
-    def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        if done >= 150 and not asked:
-            asked.append(int(done))
-            ask_to_pause(folder)
-
-    with pytest.raises(Interrupted, match=r"paused at step 150; "):
-        train(CONFIG, folder, progress=progress)
+    paused(CONFIG, folder, 150)
     assert not (folder / "pause").exists()
     ask_to_pause(folder)  # of a run that is not going on: the next one does not mind
     train(CONFIG, folder, resume=True)
