@@ -104,9 +104,15 @@ def test_a_grid_may_be_settings_or_configs_and_an_engine_an_open_one(tmp_path: P
     with pytest.raises(InputError, match="holds a sweep folder; resume it"):
         sweep(found.grid, tmp_path / "one", resume=False)
     assert sweep(found.grid, tmp_path / "new", resume=False).counts["done"] == 4
-    other = baking(seed=[9])
-    assert sweep(other, tmp_path / "one", force=True).summary() == ["Points: 1 done, 0 failed."]
+    (tmp_path / "one" / "notes.txt").write_text("mine")
+    other = baking(seed=[9, 3])
+    both = sweep(other, tmp_path / "one")
+    assert both.counts == {"done": 2, "failed": 0, "missing": 0}
+    assert both.summary()[-1].startswith("3 points of other grids are also in")
+    assert read_sweep(tmp_path / "one").grid == other  # that of the last use
+    assert sweep(other, tmp_path / "one", force=True).summary() == ["Points: 2 done, 0 failed."]
     assert read_sweep(tmp_path / "one").rows == Sweep.of(other, tmp_path / "one").rows
+    assert (tmp_path / "one" / "notes.txt").read_text() == "mine"
 
 
 def test_a_kind_that_gives_too_few_results_is_wrong(tmp_path: Path, bakery: Bakery) -> None:

@@ -46,12 +46,7 @@ def with_lr(config: RunConfig, lr: float) -> RunConfig:
         {"optimizer": {"name": "sgd", "lr": 0.5, "momentum": 0.9}, "masking": {"fresh": False}},
         {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared", "l2": 0.01}},
         {"documents": ENDLESS, "batch_size": 3, "data": {"documents": 6, "dev_documents": 4}},
-        {
-            "schedule": {
-                "phases": [{"parts": ["value"], "steps": 7}, {"parts": ["key", "query"], "steps": 5}],
-                "repeat": True,
-            }
-        },
+        {"schedule": {"phases": TURNS, "repeat": True}},
     ],
 )
 def test_each_member_follows_the_run_that_it_is_alone(more: dict[str, Any]) -> None:
