@@ -128,10 +128,7 @@ def test_extreme_scores_neither_overflow_nor_differ(scale: float) -> None:
     assert max(errors) < 1e-10
 
 
-@pytest.mark.parametrize(
-    ("name", "loss_differs"),
-    [("attend", True), ("product", True), ("scores_slope", False)],
-)
+@pytest.mark.parametrize(("name", "loss_differs"), [("attend", True), ("product", True), ("scores_slope", False)])
 def test_a_pass_that_is_off_by_a_thousandth_is_seen(monkeypatch: Any, name: str, loss_differs: bool) -> None:
     """The comparison above can fail: disturb one function of the collapsed pass, and loss or gradient differ."""
     topic_model, masking, rng = TopicModel(3, 2), Masking(0.4), np.random.default_rng(0)

@@ -234,7 +234,9 @@ def test_an_estimate_tries_four_packs_from_the_first_to_the_last(
     bakery(cost=lambda cakes: Cost(disk=5 * len(cakes)))
     grid = baking(sugar=[1, 10, 100, 1000, 10**4, 10**5, 10**6, 10**7, 10**8], seed={"seeds": 2})
     everything = {point.name for point in grid.points}
-    assert estimate(grid, everything) == Estimate(9, 9 / 4 * 100_101_001, 90)
+    shown = Watch()
+    assert estimate(grid, everything, shown) == Estimate(9, 9 / 4 * 100_101_001, 90)
+    assert shown.shown == [("short trials of a few points, up to a minute", number, 4, "") for number in range(4)]
     assert estimate(grid, {grid.points[0].name, grid.points[3].name}) == Estimate(2, 11.0, 20)  # packs, whole
     assert estimate(grid, set()) == Estimate(0, 0.0, 0)
 

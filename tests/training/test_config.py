@@ -131,7 +131,8 @@ def test_the_default_is_the_papers_run() -> None:
     assert (config.version, config.seed, config.batch_size) == (2, 0, 40)
     assert (config.data.documents, config.data.dev_documents) == (10_000, 10_000)
     assert (config.topic_model.topics, config.topic_model.words_per_topic) == (10, 10)
-    assert config.objective.loss == "cross-entropy"
+    assert (config.objective.loss, config.objective.l2) == ("cross-entropy", 0.0)
+    assert (config.model.init_scale, config.model.hide_masked, config.model.value_matrix) == (0.02, False, None)
     optimizer = config.optimizer
     assert (optimizer.name, optimizer.lr, optimizer.momentum) == ("adam", 0.01, 0.0)
     assert (optimizer.betas, optimizer.eps) == ((0.9, 0.999), 1e-8)

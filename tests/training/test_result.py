@@ -49,10 +49,7 @@ def test_sentences_of_several_runs() -> None:
     assert Runs(runs[:2]).summary() == ["2 runs: dev loss 1.5 on average (sd 0.71)."]
     assert Runs(runs[:1]).summary() == runs[0].summary()
     lost = run_with({"dev_loss": 50.0}, "diverged", 9)  # of its start: no loss of a run's end
-    assert Runs([*runs, lost]).summary() == [
-        "4 runs: dev loss 3 on average (sd 2.6).",
-        *lost.summary(),
-    ]
+    assert Runs([*runs, lost]).summary() == ["4 runs: dev loss 3 on average (sd 2.6).", *lost.summary()]
     assert Runs([runs[0], lost]).summary() == [*runs[0].summary(), *lost.summary()]
 
 

@@ -279,7 +279,5 @@ def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
 # An `Architecture` as a field of a configuration: the one-layer transformer where it is not named. It is not typed as
 # one, since theorems and laws, which are about the one-layer transformer, ask for its own settings.
 AnyModel = Annotated[
-    Any,
-    PlainValidator(architecture_of, json_schema_input_type=ModelConfig),
-    PlainSerializer(settings_of),
+    Any, PlainValidator(architecture_of, json_schema_input_type=ModelConfig), PlainSerializer(settings_of)
 ]

@@ -203,11 +203,7 @@ class Text:
         if self.fixed is None:
             place = torch.arange(first, first + steps * size, device=self.device).view(steps, 1, size)
             masks = config.masking.draw_at(
-                text,
-                taken(self.lengths, row),
-                config.topic_model.words,
-                self.keys[:, None, :, None],
-                place,
+                text, taken(self.lengths, row), config.topic_model.words, self.keys[:, None, :, None], place
             )
         else:
             selected, shown = (taken(part, row).flatten(0, 2) for part in self.fixed)

@@ -52,11 +52,7 @@ def is_sandbox(folder: str | os.PathLike[str]) -> bool:
 
 
 def sandbox_timeline(
-    folder: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    *,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, bootstrap: int = 1000, seed: int = 0
 ) -> Timeline:
     """When topic structure appears in a run of `train`, against the true topics.
 
