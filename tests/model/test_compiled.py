@@ -82,26 +82,6 @@ def test_equals_the_collapsed_pass_in_float64(
         assert (ours[name] == 7).all(), name
 
 
-@settings(max_examples=40)
-@given(config=ONE_HOT, loss=st.sampled_from(LOSSES), l2=st.sampled_from([0.0, 0.1]), seed=st.integers(0, 10_000))
-def test_equals_the_dense_pass_in_float64(config: ModelConfig, loss: Any, l2: float, seed: int) -> None:
-    if not config.trained_shapes(7):
-        return
-    documents = Dirichlet(length=(1, 9)).sample(TOPIC_MODEL, 6, np.random.default_rng(seed)).finite()
-    masked = documents.masked(MASKING, TOPIC_MODEL, keys(1))
-    objective = Objective(loss, l2)
-    errors = compare(
-        config,
-        objective,
-        TOPIC_MODEL,
-        MASKING,
-        masked,
-        torch.float64,
-        lambda w, b: CompiledPass(config, w, objective)(b),
-    )
-    assert max(errors) < 1e-10
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scale", [0.02, 0.1, 3.0, 30.0])
 def test_equals_the_dense_pass_in_float32_at_the_papers_size(loss: Any, scale: float) -> None:
