@@ -117,7 +117,8 @@ def test_several_runs_come_back_in_order(tmp_path: Path) -> None:
 
 def test_damaged_results_are_refused_and_the_least_is_enough(tmp_path: Path) -> None:
     run = train(RunConfig.of(SMALL), tmp_path, with_floors=False)
-    for results in ([], {"status": "done", "steps": 4}, "done"):
+    damaged: list[Any] = [[], {"status": "done", "steps": 4}, "done"]
+    for results in damaged:
         rewrite(tmp_path, "results.json", json.dumps(results))
         with pytest.raises(InputError, match="is damaged: it holds no results of a run; train again"):
             read_run(tmp_path)
@@ -180,7 +181,7 @@ def test_however_the_file_grows_it_is_read_as_a_whole(finished: Path, tmp_path: 
         watched.update()
     assert not watched.update()
     assert watched.steps == 400
-    assert same(watched.held.columns, read_metrics(finished))
+    assert same(watched.columns, read_metrics(finished))
 
 
 def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -
     (tmp_path / METRICS).write_bytes(b"".join(lines[:200]))
     assert watched.update()
     assert watched.steps == 199
-    assert np.array_equal(watched.held.columns["step"], np.arange(200.0))
+    assert np.array_equal(watched.columns["step"], np.arange(200.0))
 
 
 def line(step: int, loss: float, norm: float, dev: float | None = None) -> str:

@@ -262,11 +262,7 @@ class OneLayerReading(Reading):
 
 
 def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
-    """Attention scores between words (eq 5), query word in rows; a missing query matrix counts as zero.
-
-    >>> word_scores({"key": np.eye(4), "query": 2 * np.eye(4)})[0].tolist()  # 2 / sqrt(d_a)
-    [1.0, 0.0, 0.0, 0.0]
-    """
+    """Attention scores between words (eq 5), query word in rows; a missing query matrix counts as zero."""
     key = weights["key"].astype(float)
     query = weights["query"].astype(float) if "query" in weights else np.zeros_like(key)
     if "embedding" in weights:

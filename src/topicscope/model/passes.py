@@ -388,10 +388,7 @@ def back_through_value(
 
 
 class CompiledPass:
-    """The same loss and gradient by compiled loops, for one-hot words on a CPU.
-
-    Weights and gradients stay where PyTorch has them.
-    """
+    """The same by compiled loops, for one-hot words on a CPU. Weights and gradients stay where PyTorch has them."""
 
     def __init__(self, config: ModelConfig, weights: Weights, objective: Objective) -> None:
         from topicscope.model import kernels  # numba takes a third of a second, and a GPU does without

@@ -87,10 +87,7 @@ def write_point(root: Path, point: Point, result: PointResult) -> None:
 
 
 def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State, PointResult]:
-    """What is there, or an empty result.
-
-    Every byte is checked against its digest; with `fresh`, the files that the point read as well.
-    """
+    """What is there, or an empty result. Digests are checked; with `fresh`, of the files that it read as well."""
     folder, nothing = point_home(root, point), PointResult()
     if not folder.is_dir():
         return "missing", nothing
@@ -208,21 +205,19 @@ class Sweep(Result):
         failed = [row for row in self.rows if row["state"] == "failed"]
         missing = f", {self.counts['missing']} missing" if self.counts["missing"] else ""
         again = "; --retry-failed tries them again" if failed else ""
-        sentences = [
+        stored = {path.name for path in (self.folder / POINTS).glob("[!.]*")}
+        others = len(stored - {point.name for point in self.grid.points})
+        one, more = ("1 point of another grid is", "stays"), (f"{others} points of other grids are", "stay")
+        what, stay = one if others == 1 else more
+        elsewhere = f"{what} also in {self.folder}, and {stay} there; table, picture and page show this grid only."
+        return [
             f"Points: {self.counts['done']} done, {len(failed)} failed{missing}{again}.",
             *(
                 f"failed: {row['point']} ({place_text({name: row[name] for name in self.grid.axes})}): {row['error']}"
                 for row in failed[:MOST_FAILURES]
             ),
+            *([elsewhere] if others else []),
         ]
-        stored = {path.name for path in (self.folder / POINTS).glob("[!.]*")}
-        if others := len(stored - {point.name for point in self.grid.points}):
-            one, more = ("1 point of another grid is", "stays"), (f"{others} points of other grids are", "stay")
-            what, stay = one if others == 1 else more
-            sentences.append(
-                f"{what} also in {self.folder}, and {stay} there; table, picture and page show this grid only."
-            )
-        return sentences
 
     def table(self) -> pyarrow.Table:
         """One row per point: values on the axes, state, measures, error, and the rest of the config.

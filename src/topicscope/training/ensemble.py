@@ -2,8 +2,6 @@
 
 Each model has the documents, masks and initial weights that it has alone. A model that diverges or stops early is
 retired: its figures and weights are kept as they were, and the others do not notice.
-
-`Tracker` measures at every step, in few calls and without leaving the cache; its figures are read once per block.
 """
 
 from __future__ import annotations
@@ -41,7 +39,10 @@ RELATIONS = ("same", "different", "diagonal")
 
 
 class Tracker:
-    """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
+    """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means.
+
+    Measured in few calls and without leaving the cache; the figures are read once per block.
+    """
 
     def __init__(self, weights: Weights, config: RunConfig) -> None:
         topic_model, block = config.topic_model, weights.blocks[0]
@@ -228,10 +229,7 @@ class Capture:
 
 @dataclass
 class CapturedProgram(Program):
-    """The same calls as CUDA graphs, one for every size of a batch and set of active parts.
-
-    A step is some 190 small calls of PyTorch, which cost as much as the arithmetic.
-    """
+    """The same calls as CUDA graphs, one for every size of a batch and set of active parts: 190 calls are slow."""
 
     captures: dict[tuple[object, ...], Capture] = field(default_factory=dict)
 
@@ -267,14 +265,7 @@ class CapturedProgram(Program):
 
 
 class Ensemble:
-    """Models that take their steps together. `train` is the usual way to run one.
-
-    >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-    >>> ensemble = Ensemble([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
-    >>> ensemble.run()
-    >>> [member.status for member in ensemble.members], ensemble.dev_loss().shape
-    (['done', 'done'], (2,))
-    """
+    """Models that take their steps together. `train` is the usual way to run one."""
 
     def __init__(self, configs: Sequence[RunConfig], data: RunData | None = None) -> None:
         """`data`: the documents of one of the seeds, if they are there already."""

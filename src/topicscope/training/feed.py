@@ -45,15 +45,7 @@ class Place:
 
 
 class Feed:
-    """Batches of all data sets, of which there is one per seed; `of` says which of them each model sees.
-
-    >>> from topicscope.training import RunConfig, RunData
-    >>> data = RunData(RunConfig.of({"data": {"documents": 10, "dev_documents": 10}, "batch_size": 5}))
-    >>> feed = Feed([data], [0], torch.device("cpu"), torch.float32)
-    >>> rows = feed.rows(first=0, count=2)  # the documents of the first two steps: one epoch
-    >>> tuple(rows.shape), sorted(rows.flatten().tolist()) == list(range(10))
-    ((2, 1, 5), True)
-    """
+    """Batches of all data sets, of which there is one per seed; `of` says which of them each model sees."""
 
     def __init__(
         self,

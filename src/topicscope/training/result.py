@@ -347,6 +347,10 @@ class WatchedRun:
         return self.held.count
 
     @property
+    def columns(self) -> Columns:
+        return self.held.columns
+
+    @property
     def steps(self) -> int:
         return max(0, self.rows - 1)
 
@@ -370,7 +374,7 @@ class WatchedRun:
         results = {"status": status, "steps": self.steps, "seed": self.config.seed, "loss": loss}
         if status not in folders.UNFINISHED:
             results = folders.read_results(self.folder)
-        return Run(self.config, status, results, self.held.columns, weights, None, beside={}, shown_step=shown)
+        return Run(self.config, status, results, self.columns, weights, None, beside={}, shown_step=shown)
 
 
 def ask_to_pause(folder: str | os.PathLike[str]) -> None:
