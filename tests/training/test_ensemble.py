@@ -1,4 +1,4 @@
-"""The loop: members as if alone, figures of every step, divergence; steps captured or compiled are those as they read."""
+"""The loop: members as if alone, figures of every step, divergence; captured and compiled steps."""
 
 from __future__ import annotations
 
@@ -40,10 +40,6 @@ def small(**more: Any) -> RunConfig:
     return RunConfig.of(SMALL | more)
 
 
-def with_lr(config: RunConfig, lr: float) -> RunConfig:
-    return dataclasses.replace(config, optimizer=dataclasses.replace(config.optimizer, lr=lr))
-
-
 @pytest.mark.parametrize(
     "more",
     [
@@ -57,8 +53,8 @@ def with_lr(config: RunConfig, lr: float) -> RunConfig:
 )
 def test_each_member_follows_the_run_that_it_is_alone(more: dict[str, Any]) -> None:
     base = small(**more)
-    scaled = dataclasses.replace(base, model=dataclasses.replace(base.model, init_scale=0.3))
-    members = [with_lr(base, 0.03), *base.with_seeds(2), scaled]
+    scaled = base.changed({"model.init_scale": 0.3})
+    members = [base.changed({"optimizer.lr": 0.03}), *base.with_seeds(2), scaled]
     together = train(members, with_floors=False)
     for config, run in zip(members, together, strict=True):
         alone = train(config, with_floors=False)
@@ -148,7 +144,7 @@ def test_a_member_knows_its_best_step_and_how_many_rows_count() -> None:
 def test_each_member_has_the_measure_of_its_own_first_loss() -> None:
     """A first loss of a million is no divergence: beyond all measure is a million times the first one."""
     base = small(steps=3, objective={"loss": "squared"}, optimizer={"name": "sgd", "lr": 1e-9})
-    members = [base, dataclasses.replace(base, model=dataclasses.replace(base.model, init_scale=2e3))]
+    members = [base, base.changed({"model.init_scale": 2e3})]
     large, small_one = train(members[::-1], with_floors=False)
     assert large.metrics["loss"][0] > 1e6 * small_one.metrics["loss"][0]
     assert (large.status, small_one.status) == ("done", "done")
@@ -157,7 +153,11 @@ def test_each_member_has_the_measure_of_its_own_first_loss() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_two_members_that_diverge_at_different_steps_keep_their_own_weights() -> None:
     base = small(optimizer={"name": "sgd"}, objective={"loss": "squared"}, steps=120)
-    members = [with_lr(base, 20.0), with_lr(base, 60.0), with_lr(base, 0.1)]
+    members = [
+        base.changed({"optimizer.lr": 20.0}),
+        base.changed({"optimizer.lr": 60.0}),
+        base.changed({"optimizer.lr": 0.1}),
+    ]
     runs = train(members, with_floors=False)
     assert [run.status for run in runs] == ["diverged", "diverged", "done"]
     ends = [run.results["steps"] for run in runs]

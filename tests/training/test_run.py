@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,8 @@ def small(**more: Any) -> RunConfig:
 
 
 def test_packs_give_the_runs_in_the_order_of_their_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    configs = [
-        dataclasses.replace(small(seed=seed), optimizer=dataclasses.replace(small().optimizer, lr=lr))
-        for seed, lr in ((4, 0.3), (1, 0.1), (7, 0.2), (1, 0.4), (2, 0.1))
-    ]
+    rates = ((4, 0.3), (1, 0.1), (7, 0.2), (1, 0.4), (2, 0.1))
+    configs = [small(seed=seed, optimizer={"lr": lr}) for seed, lr in rates]
     monkeypatch.setattr(run_module, "TOGETHER", 2)
     runs, stored = train(configs, with_floors=False), train(configs, tmp_path, with_floors=False)
     assert [run.config for run in runs] == [run.config for run in stored] == configs
@@ -133,22 +131,16 @@ def test_a_file_that_a_config_cannot_hold_is_refused_before_work_starts(
     assert train(config, tmp_path / "run", with_floors=False).status == "done"
 
 
-@pytest.mark.parametrize("optimizer", [{"name": "sgd", "lr": 12.0}])
-def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, object]) -> None:
+def test_training_reaches_theorem_2_on_infinite_documents() -> None:
     """Uniform attention, squared loss, a small L2 penalty: gradient descent ends at the closed form."""
-    config = RunConfig.of(
-        {
-            "steps": 1500,
-            "dtype": "float64",
-            "device": "cpu",
-            "batch_size": 120,
-            "documents": {"kind": "infinite", "topics_per_document": 3},
-            "data": {"documents": 120, "dev_documents": 120},
-            "objective": {"loss": "squared", "l2": {"value": 1e-9}},
-            "optimizer": optimizer,
-            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
-        }
-    )
+    settings = {
+        "documents": {"kind": "infinite", "topics_per_document": 3},
+        "data": {"documents": 120, "dev_documents": 120},
+        "objective": {"loss": "squared", "l2": {"value": 1e-9}},
+        "optimizer": {"name": "sgd", "lr": 12.0},
+        "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+    }
+    config = RunConfig.of(settings, steps=1500, dtype="float64", device="cpu", batch_size=120)
     run = train(config)
     exact = theorem2(Setting(config.topic_model, 3, config.masking)).matrix()
     assert np.abs(run.weights["value"] - exact).max() < 1e-6
@@ -159,16 +151,8 @@ def test_training_reaches_theorem_2_on_infinite_documents(optimizer: dict[str, o
 
 
 def test_no_run_is_better_than_its_floors() -> None:
-    config = RunConfig.of(
-        {
-            "steps": 2000,
-            "objective": {"loss": "squared"},
-            "model": {"key": "zero", "query": "zero"},
-            "optimizer": {"lr": 0.001},
-            "device": "cpu",
-        }
-    )
-    above = train(config).results["above_floor"]
+    settings = {"objective": {"loss": "squared"}, "model": {"key": "zero", "query": "zero"}, "optimizer": {"lr": 0.001}}
+    above = train(RunConfig.of(settings, steps=2000, device="cpu")).results["above_floor"]
     assert 0 < above["least_squares"] < 0.002
     assert above["bayes"] > above["bayes_topics"] > -0.001
 
@@ -185,26 +169,17 @@ def test_the_papers_run_ends_below_3_30_with_clear_blocks() -> None:
     assert np.quantile(value[same], 0.05) > np.quantile(value[~same], 0.95)
 
 
-RECORDED: dict[str, Any] = {
+RECORDED: dict[str, Any] = SMALL | {
     "steps": 120,
     "evaluate_every": 40,
     "checkpoint_every": 50,
-    "device": "cpu",
-    "batch_size": 4,
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "documents": {"length": 9},
     "data": {"documents": 40, "dev_documents": 10},
-    "dtype": "float64",
 }
 DIVERGING: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 1e3}, "objective": {"loss": "squared"}}
 
 
 def recorded(**more: Any) -> RunConfig:
     return RunConfig.of(RECORDED | more)
-
-
-def with_rates(config: RunConfig, *rates: float) -> list[RunConfig]:
-    return [dataclasses.replace(config, optimizer=dataclasses.replace(config.optimizer, lr=lr)) for lr in rates]
 
 
 def progress_of(configs: Any, **more: Any) -> list[tuple[Any, ...]]:
@@ -227,11 +202,7 @@ def test_progress_counts_the_steps_of_all_models(monkeypatch: pytest.MonkeyPatch
     assert [call[1] for call in training] == [0, 100, 200, 240, 240, 290, 340, 360]
     assert {call[2] for call in training} == {360}
     assert [call[:3] for call in calls if call[0] == "floors"] == [("floors", 0, 2), ("floors", 1, 2), ("floors", 0, 1)]
-    for phase, done, _, note in training:
-        if done not in (0, 240):
-            assert phase == "training"
-            assert note.startswith("loss ")
-            assert note.endswith(" steps/s")
+    assert all(re.fullmatch("loss .* steps/s", note) for _, done, _, note in training if done not in (0, 240))
     assert training[0][3] == ""
     assert not [call for call in progress_of(recorded(floors=False)) if call[0] == "floors"]
     assert not [call for call in progress_of(recorded(), with_floors=False) if call[0] == "floors"]
@@ -272,7 +243,8 @@ def test_checkpoints_are_saved_when_they_are_due(
 def test_a_pack_has_one_checkpoint_in_its_first_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved = set()
     monkeypatch.setattr(run_module, "save_checkpoint", lambda path, *_: saved.add(path))
-    train(with_rates(recorded(), 0.03, 0.01, 0.02), tmp_path, with_floors=False)  # run-000 is the last by learning rate
+    rates = (0.03, 0.01, 0.02)  # run-000 is the last by learning rate
+    train([recorded(optimizer={"lr": lr}) for lr in rates], tmp_path, with_floors=False)
     assert saved == {tmp_path / "run-000" / "checkpoint.safetensors"}
 
 
@@ -344,7 +316,7 @@ def test_a_run_whose_last_step_is_one_too_far_keeps_the_weights_before_it(tmp_pa
     # a penalty as large as it may be takes the weights beyond all numbers of float32 in one step
     settings = {"objective": {"loss": "squared", "l2": 1e6}, "model": {"embedding": "trained"}, "dtype": "float32"}
     base = recorded(steps=1, optimizer={"name": "sgd"}, **settings)
-    wild, tame = train(with_rates(base, 1e6, 0.01), tmp_path)
+    wild, tame = train([base.changed({"optimizer.lr": lr}) for lr in (1e6, 0.01)], tmp_path)
     assert (wild.status, tame.status) == ("diverged", "done")
     assert (wild.results["steps"], wild.results["dev_step"], len(wild.metrics["loss"])) == (1, 0, 1)
     start = base.model.initial(7, seed=0)
