@@ -16,7 +16,7 @@ from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import read_about
 from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
-from topicscope.sweeps import Place, Sweep, build_grid, compute, pack, read_sweep, sweep
+from topicscope.sweeps import Sweep, build_grid, read_sweep, sweep
 from topicscope.sweeps.run import npz, read_point
 
 
@@ -136,15 +136,6 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
         sweep(small(), tmp_path / "run")
     with pytest.raises(InputError, match="expected serial, local, ray"):
         sweep(small(), tmp_path / "new", "spark")  # type: ignore[arg-type]
-
-
-def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
-    task = pack(small())[0]
-    results, again = compute(Place(".", "."), task), compute(Place(".", "."), task)
-    assert [result.measures["loss"] for result in results] == [result.measures["loss"] for result in again]
-    alone = compute(Place(".", "."), task[5:6])[0].measures["loss"]
-    assert results[5].measures["loss"] == pytest.approx(alone, rel=1e-5)
-    assert len({r.measures["loss"] for r in results}) == 8
 
 
 def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,11 +153,7 @@ def test_each_member_has_the_measure_of_its_own_first_loss() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_two_members_that_diverge_at_different_steps_keep_their_own_weights() -> None:
     base = small(optimizer={"name": "sgd"}, objective={"loss": "squared"}, steps=120)
-    members = [
-        base.changed({"optimizer.lr": 20.0}),
-        base.changed({"optimizer.lr": 60.0}),
-        base.changed({"optimizer.lr": 0.1}),
-    ]
+    members = [base.changed({"optimizer.lr": lr}) for lr in (20.0, 60.0, 0.1)]
     runs = train(members, with_floors=False)
     assert [run.status for run in runs] == ["diverged", "diverged", "done"]
     ends = [run.results["steps"] for run in runs]

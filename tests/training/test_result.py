@@ -184,7 +184,7 @@ def test_however_the_file_grows_it_is_read_as_a_whole(finished: Path, tmp_path: 
     assert same(watched.columns, read_metrics(finished))
 
 
-def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -> None:
+def test_a_file_that_was_cut_back_is_read_anew_and_damaged_lines_are_refused(finished: Path, tmp_path: Path) -> None:
     content = (finished / METRICS).read_bytes()
     lines = content.splitlines(keepends=True)
     (tmp_path / "config.yaml").write_bytes((finished / "config.yaml").read_bytes())
@@ -195,6 +195,9 @@ def test_a_file_that_was_cut_back_is_read_anew(finished: Path, tmp_path: Path) -
     assert watched.update()
     assert watched.steps == 199
     assert np.array_equal(watched.columns["step"], np.arange(200.0))
+    (tmp_path / METRICS).write_bytes(b'{"step": 0, "loss": 1}\n{"step": oh}\n')
+    with pytest.raises(InputError, match="is damaged"):
+        watched.update()
 
 
 def line(step: int, loss: float, norm: float, dev: float | None = None) -> str:
@@ -263,13 +266,6 @@ def test_stages_of_held_rows_are_those_of_the_run(tmp_path: Path) -> None:
     assert end == 40_000
     assert run.course is not None
     assert run.course.phase == "two-stage"
-
-
-def test_damaged_lines_are_an_input_error(finished: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_bytes((finished / "config.yaml").read_bytes())
-    (tmp_path / METRICS).write_bytes(b'{"step": 0, "loss": 1}\n{"step": oh}\n')
-    with pytest.raises(InputError, match="is damaged"):
-        WatchedRun(tmp_path).update()
 
 
 def test_it_shows_the_weights_of_a_step(finished: Path) -> None:
