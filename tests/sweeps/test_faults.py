@@ -20,9 +20,7 @@ import yaml
 from tests.command import error_line, started, topicscope
 from tests.sweeps.samples import BASE, LONG, count, files
 from tests.waiting import LIMIT, wait_until
-from topicscope.ground import open_folder
-from topicscope.sweeps import SWEEP, build_grid, sweep
-from topicscope.sweeps.result import point_home, read_point
+from topicscope.sweeps import build_grid, sweep
 
 TOPICSCOPE = (sys.executable, "-m", "topicscope")
 
@@ -168,16 +166,3 @@ cp -r small/sweep result
     assert (tmp_path / "second.rc").read_text().strip() == "0"
     sweep(build_grid(grid), tmp_path / "whole")
     assert files(tmp_path / "result") == files(tmp_path / "whole")
-
-
-def test_a_cut_off_result_is_made_again(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    grid = build_grid(LONG)
-    with open_folder(tmp_path, SWEEP):
-        for name, content in whole.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_bytes(content)
-    cut = point_home(tmp_path, grid.points[5]) / "curves.npz"
-    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
-    assert read_point(tmp_path, grid.points[5])[0] == "damaged"
-    assert sweep(grid, tmp_path).counts == {"done": 16, "failed": 0, "missing": 0}
-    assert files(tmp_path) == whole

@@ -35,25 +35,11 @@ def test_axes_are_written_out_in_order() -> None:
     assert grid.axes["seed"] == [5, 6]
     assert len(grid.points) == 3 * 2 * 2 * 2
     assert [point.config["batch_size"] for point in grid.points[:4]] == [10, 20, 10, 20]  # the last axis moves fastest
-    assert {(p.config["objective"]["loss"], p.config["batch_size"]) for p in grid.points} == {
-        ("squared", 10),
-        ("cross-entropy", 20),
-    }
-    first = grid.points[0]
-    assert (
-        first.config
-        == RunConfig.of(
-            {
-                **BASE,
-                "optimizer": {"lr": 0.001},
-                "masking": {"p_mask": 0.1},
-                "seed": 5,
-                "objective": {"loss": "squared"},
-                "batch_size": 10,
-                "device": "cpu",
-            }
-        ).as_dict()
-    )
+    together = {(p.config["objective"]["loss"], p.config["batch_size"]) for p in grid.points}
+    assert together == {("squared", 10), ("cross-entropy", 20)}
+    sections = {"optimizer": {"lr": 0.001}, "masking": {"p_mask": 0.1}, "objective": {"loss": "squared"}}
+    first = RunConfig.of(BASE | sections, seed=5, batch_size=10, device="cpu")
+    assert grid.points[0].config == first.as_dict()
     assert len({point.name for point in grid.points}) == 24
 
 
@@ -101,12 +87,8 @@ def test_axes_that_move_together_show_each_value_once() -> None:
     pairs = {"optimizer.name": ["adam", "adam", "sgd", "sgd"], "optimizer.lr": [0.01, 0.1, 0.1, 0.03]}
     grid = build_grid({"base": BASE, "zipped": [pairs]})
     assert grid.axes == {"optimizer.name": ["adam", "sgd"], "optimizer.lr": [0.01, 0.03, 0.1]}
-    assert [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points] == [
-        ("adam", 0.01),
-        ("adam", 0.1),
-        ("sgd", 0.1),
-        ("sgd", 0.03),
-    ]
+    places = [(p.axes["optimizer.name"], p.axes["optimizer.lr"]) for p in grid.points]
+    assert places == [("adam", 0.01), ("adam", 0.1), ("sgd", 0.1), ("sgd", 0.03)]
 
 
 def test_names_are_of_what_a_point_is() -> None:
@@ -115,9 +97,6 @@ def test_names_are_of_what_a_point_is() -> None:
     other = build_grid({"base": {**BASE, "optimizer": {"lr": 0.1}}, "axes": {"seed": [0, 1]}})
     assert one.points[1].name == other.points[0].name
     assert one.points[0].name != one.points[1].name
-    given = grid_of([RunConfig(steps=20), RunConfig(steps=20, seed=1)])
-    assert given.axes == {"seed": [0, 1]}
-    assert [point.axes for point in given.points] == [{"seed": 0}, {"seed": 1}]
     assert Point("train", {"a": 1, "b": 2}, {}).name == Point("train", {"b": 2, "a": 1}, {"b": 2}).name
     assert Point("train", {"a": 1}, {}).name != Point("probe", {"a": 1}, {}).name
     assert re.fullmatch("[0-9a-f]{16}", one.points[0].name)
@@ -139,79 +118,68 @@ def test_a_grid_of_configs_has_the_settings_that_differ_as_axes() -> None:
 
 
 def test_packs_depend_on_the_grid_alone() -> None:
-    axes = {
-        "objective.loss": ["squared", "cross-entropy"],
-        "optimizer.lr": {"log": [1e-3, 0.1], "points": 5},
-        "seed": {"seeds": 2},
-    }
-    tasks = pack(build_grid({"base": BASE, "axes": axes}))
+    rates = {"optimizer.lr": {"log": [1e-3, 0.1], "points": 5}, "seed": {"seeds": 2}}
+    tasks = pack(build_grid({"base": BASE, "axes": {"objective.loss": ["squared", "cross-entropy"]} | rates}))
     assert [len(task) for task in tasks] == [8, 2, 8, 2]  # eight share a program; losses do not mix
     assert all(len({p.config["objective"]["loss"] for p in task}) == 1 for task in tasks)
     whole = [point.name for task in tasks for point in task]
     assert len(set(whole)) == 20
 
 
+NO_AXES: list[Any] = [
+    {}, {"seeds": 0}, {"seeds": -1}, {"seeds": 1.5}, {"seeds": "two"}, {"seeds": 10**30}, {"seeds": True}, None,
+    {"first": 2}, {"seeds": 2, "first": -1}, {"seeds": 2, "last": 3}, {"seeds": 2, "first": True}, 3,
+    {"log": [0.1, 1]}, {"log": [1, 2], "points": 2, "first": 1},
+]  # fmt: skip
+NO_RANGES: list[dict[str, Any]] = [
+    {"range": [0, 1, 2], "points": 3}, {"range": 5, "points": 3}, {"range": [0, "x"], "points": 3},
+    {"range": [0, True], "points": 3}, {"range": [0, 1], "points": True}, {"log": ["x", 1], "points": 3},
+    {"log": [1, 2], "points": 0}, {"log": [1, 2], "points": 2.5}, {"log": [1, 2], "points": "3"},
+]  # fmt: skip
+TOO_WIDE: list[dict[str, Any]] = [
+    {"range": [NAN, 1], "points": 3}, {"log": [1, math.inf], "points": 3}, {"range": [-1e308, 1e308], "points": 3},
+    {"range": [0, 10**400], "points": 3},
+]  # fmt: skip
+MANY = {"log": [1, 2], "points": 10**9}
+
+
+@pytest.mark.parametrize(
+    ("axis", "said"),
+    [
+        *((given, "axis 'optimizer.lr': expected a list") for given in NO_AXES),
+        *((given, f"expected {{{next(iter(given))}: [FROM, TO], points: HOW MANY}}") for given in NO_RANGES),
+        *((given, "axis 'optimizer.lr': the ends of a range are at most 1e+100") for given in TOO_WIDE),
+        *(({"log": ends, "points": 3}, "needs ends above zero") for ends in ([0, 1], [1, -1])),
+        ([], "axis 'optimizer.lr' is empty"),
+        ([0.1, -1], "point optimizer.lr=-1"),
+        ([NAN], "point optimizer.lr=nan"),
+        ({"log": [1, 2], "points": 10**12}, "1,000,000,000,000 points"),
+    ],
+)
+def test_a_wrong_axis_is_one_line(axis: Any, said: str) -> None:
+    test_a_wrong_grid_is_one_line({"axes": {"optimizer.lr": axis}}, said)
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
         ({"axes": {"optimizer.lrr": [1]}}, "unknown key 'optimizer.lrr'; did you mean 'lr'?"),
-        ({"axes": {"optimizer.lr": []}}, "axis 'optimizer.lr' is empty"),
         ({"axes": {"seed": [0, 1]}, "zipped": [{"seed": [2, 3]}]}, "axis 'seed' is given more than once"),
         (
             {"zipped": [{"seed": [1, 2], "batch_size": [1, 2, 3]}]},
             "equally many values; there are seed 2, batch_size 3",
         ),
-        ({"axes": {"optimizer.lr": {"log": [0, 1], "points": 3}}}, "needs ends above zero"),
-        ({"axes": {"optimizer.lr": {"log": [1, -1], "points": 3}}}, "needs ends above zero"),
-        (
-            {"axes": {"optimizer.lr": {"range": [0, 1, 2], "points": 3}}},
-            "expected {range: [FROM, TO], points: HOW MANY}",
-        ),
-        ({"axes": {"optimizer.lr": {"range": 5, "points": 3}}}, "expected {range: [FROM, TO], points: HOW MANY}"),
-        ({"axes": {"optimizer.lr": {"range": [0, "x"], "points": 3}}}, "expected {range: [FROM, TO], points"),
-        ({"axes": {"optimizer.lr": {"log": ["x", 1], "points": 3}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
-        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 0}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
-        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 2.5}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
-        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": "3"}}}, "expected {log: [FROM, TO], points: HOW MANY}"),
-        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 2, "first": 1}}}, "axis 'optimizer.lr': expected a list"),
-        ({"axes": {"seed": {}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": 0}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": -1}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": 1.5}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": "two"}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": 2, "first": -1}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": 2, "last": 3}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"first": 2}}}, "axis 'seed': expected a list"),
-        ({"axes": {"optimizer.lr": {"log": [0.1, 1]}}}, "expected a list"),
-        ({"axes": {"optimizer.lr": 3}}, "expected a list"),
-        ({"axes": {"optimizer.lr": [0.1, -1]}}, "point optimizer.lr=-1"),
         ({"axes": {"seed": [1, 1]}}, "two points have the same config (seed=1)"),
         ({"axes": {"device": ["cpu", "auto"]}}, "two points have the same config (device=auto)"),  # which is the CPU
         ({"axes": {"steps.lr": [1]}, "base": {"steps": 5}}, "point steps.lr=1: 'steps' is not a section"),
         ({"axis": {}}, "unknown key 'axis'; did you mean 'axes'?"),
         ({"kind": "bake"}, "kind 'bake'; expected train, pretrain, probe"),
-        ({"axes": {"seed": {"seeds": 2_000_000}}}, "2,000,000 points"),
         ({"axes": {"seed": {"seeds": 10**9}}}, "the grid has 1,000,000,000 points; at most 100,000 are allowed"),
-        ({"axes": {"optimizer.lr": {"log": [1, 2], "points": 10**12}}}, "1,000,000,000,000 points"),
-        (
-            {"axes": {"seed": {"seeds": 10**9}}, "zipped": [{"optimizer.lr": {"log": [1, 2], "points": 10**9}}]},
-            "1,000,000,000,000,000,000 points",
-        ),
-        ({"axes": {"seed": {"seeds": 10**30}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": True}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": {"seeds": 2, "first": True}}}, "axis 'seed': expected a list"),
-        ({"axes": {"seed": None}}, "axis 'seed': expected a list"),
+        ({"axes": {"seed": {"seeds": 10**9}}, "zipped": [{"optimizer.lr": MANY}]}, "1,000,000,000,000,000,000 points"),
         ({"axes": {"seed": [[1, 2]]}}, "point seed=[1, 2]"),
         ({"axes": {"seed": [{"a": 1}]}}, "point seed={'a': 1}"),
         ({"axes": {"seed": [True]}}, "seed = True: input should be a number"),
         ({"axes": {"seed": [2**70]}}, "point seed=1180591620717411303424"),
-        ({"axes": {"optimizer.lr": {"range": [NAN, 1], "points": 3}}}, "axis 'optimizer.lr': the ends of a range"),
-        ({"axes": {"optimizer.lr": {"log": [1, math.inf], "points": 3}}}, "axis 'optimizer.lr': the ends of a range"),
-        ({"axes": {"optimizer.lr": {"range": [-1e308, 1e308], "points": 3}}}, "the ends of a range are at most 1e+100"),
-        ({"axes": {"optimizer.lr": {"range": [0, 10**400], "points": 3}}}, "the ends of a range are at most 1e+100"),
-        ({"axes": {"optimizer.lr": {"range": [0, True], "points": 3}}}, "expected {range: [FROM, TO], points"),
-        ({"axes": {"optimizer.lr": {"range": [0, 1], "points": True}}}, "expected {range: [FROM, TO], points"),
-        ({"axes": {"optimizer.lr": [NAN]}}, "point optimizer.lr=nan"),
         ({"axes": {"optimizer": [1]}}, "point optimizer=1"),
         ({"axes": {1: [1]}}, "axes.1"),
         ({"axes": "x"}, "axes = 'x'"),
@@ -240,18 +208,15 @@ def test_grids_are_read_from_yaml(tmp_path: Path) -> None:
     grid = read_grid(path)
     assert len(grid.points) == 6
     assert np.allclose(grid.axes["optimizer.lr"], [1e-3, 1e-2, 1e-1])
-    path.write_text("axes:\n  seed: [0, 1]\n  seed: [2, 3]\n")
-    with pytest.raises(InputError, match="'seed' is given more than once"):
-        read_grid(path)
-    path.write_text("- seed")
-    with pytest.raises(InputError, match="holds a list; expected keys and values"):
-        read_grid(path)
-    path.write_text("base: {steps: 20}\naxes:\n")  # a section that is left empty
-    with pytest.raises(InputError, match="it has no axes, so it is a single run"):
-        read_grid(path)
-    path.write_text("axes: [")
-    with pytest.raises(InputError, match="is not YAML"):
-        read_grid(path)
+    for text, said in {
+        "axes:\n  seed: [0, 1]\n  seed: [2, 3]\n": "'seed' is given more than once",
+        "- seed": "holds a list; expected keys and values",
+        "base: {steps: 20}\naxes:\n": "it has no axes, so it is a single run",  # a section that is left empty
+        "axes: [": "is not YAML",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(InputError, match=said):
+            read_grid(path)
     with pytest.raises(InputError, match=r"the grid .*none\.yaml cannot be read: No such file or directory"):
         read_grid(tmp_path / "none.yaml")
 
@@ -276,13 +241,8 @@ def test_the_device_is_part_of_a_point_and_packs_are_larger_on_a_gpu() -> None:
     assert not {point.name for point in gpu.points} & {point.name for point in cpu.points}
     assert [len(task) for task in pack(cpu)] == [8, 8, 4]
     assert [len(task) for task in pack(gpu)] == [20]
-    large = build_grid(
-        {
-            "base": {"device": "cuda", "topic_model": {"topics": 60, "words_per_topic": 50}},
-            "axes": {"seed": {"seeds": 20}},
-        }
-    )
-    sizes = [len(task) for task in pack(large)]
+    words = {"device": "cuda", "topic_model": {"topics": 60, "words_per_topic": 50}}
+    sizes = [len(task) for task in pack(build_grid(settings | {"base": words}))]
     assert sum(sizes) == 20
     assert 1 < len(sizes) < 20  # models of 3,001 words do not all fit
 

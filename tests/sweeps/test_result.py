@@ -19,8 +19,8 @@ from topicscope import InputError
 from topicscope.ground import read_about
 from topicscope.ground.files import sealed
 from topicscope.measure import PHASES
-from topicscope.sweeps import Grid, Point, PointResult, Sweep, read_sweep, result as results, stored_points, sweep
-from topicscope.sweeps.result import alike, file_digest, input_digest, npz, point_home, read_point, write_point
+from topicscope.sweeps import Grid, Point, PointResult, Sweep, read_sweep, run as runs, stored_points, sweep
+from topicscope.sweeps.run import alike, file_digest, input_digest, npz, point_home, read_point, write_point
 
 RESULT = PointResult({"loss": 0.5, "phase": None}, {"step": np.arange(4), "loss": np.ones(4, dtype=np.float32)})
 
@@ -115,7 +115,7 @@ def test_folders_patterns_and_lists_of_files_count_and_words_do_not(
 
 
 def test_of_a_large_file_both_ends_and_the_size_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "WHOLE", 10)
+    monkeypatch.setattr(runs, "WHOLE", 10)
     path = tmp_path / "recipe"
 
     def digest(content: bytes) -> str:
@@ -144,12 +144,6 @@ def test_a_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
     os.utime(path, ns=(1, 1))
     assert input_digest(cake(str(path))) == first
     assert file_digest.cache_info().misses == reads + 1
-
-
-def test_points_of_a_grid_have_homes_of_their_own(tmp_path: Path) -> None:
-    grid = baking(sugar=[1, 2])
-    assert len({point_home(tmp_path, point) for point in grid.points}) == 2
-    assert point_home(tmp_path, grid.points[0]) == tmp_path / "points" / grid.points[0].name
 
 
 def half_done(folder: Path, grid: Grid, failed: int) -> Sweep:
@@ -231,15 +225,8 @@ def test_a_table_has_every_setting_and_those_named_like_a_measure_apart(tmp_path
     found = Sweep.of(grid, tmp_path)
     table = found.table()
     assert table.column_names == ["point", "sugar", "state", "seed", "error", "config.seed", "recipe"]
-    assert table.to_pylist()[1] == {
-        "point": grid.points[1].name,
-        "sugar": 2,
-        "state": "done",
-        "seed": 7.5,
-        "error": None,
-        "config.seed": 0,
-        "recipe": "",
-    }
+    row = [grid.points[1].name, 2, "done", 7.5, None, 0, ""]
+    assert list(table.to_pylist()[1].values()) == row
     found.write_table()
     assert pq.read_table(tmp_path / "points.parquet").to_pylist() == table.to_pylist()
     lines = (tmp_path / "points.csv").read_text().splitlines()
@@ -265,9 +252,8 @@ def test_a_sweep_stores_its_first_config_and_how_the_others_differ(tmp_path: Pat
 
 def test_every_measure_and_every_phase_of_a_sweep_is_defined(tmp_path: Path) -> None:
     grid = small(seed=[0, 1])
-    rows = [
-        {"point": point.name, **point.axes, "state": "done", "phase": "never", "contrast": 0.5} for point in grid.points
-    ]
+    found = {"state": "done", "phase": "never", "contrast": 0.5}
+    rows = [{"point": point.name, **point.axes, **found} for point in grid.points]
     lines = Sweep(grid, tmp_path, rows).meanings()
     assert [line.split(":")[0] for line in lines] == ["phase", *(f"phase {name}" for name in PHASES), "contrast"]
     assert "phase never: the norm of W_V rises by less than 5%; the loss may still fall" in lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,10 @@ from topicscope import InputError
 from topicscope.ground import Cost, serial
 from topicscope.sweeps import (
     Estimate,
-    Grid,
     Place,
     Point,
     PointResult,
     Sweep,
-    SweepKind,
     compute,
     estimate,
     pack,
@@ -27,7 +24,7 @@ from topicscope.sweeps import (
     run as runs,
     sweep,
 )
-from topicscope.sweeps.result import point_home
+from topicscope.sweeps.run import point_home
 
 pytestmark = pytest.mark.usefixtures("bakery")
 
@@ -104,9 +101,15 @@ def test_a_grid_may_be_settings_or_configs_and_an_engine_an_open_one(tmp_path: P
     with pytest.raises(InputError, match="holds a sweep folder; resume it"):
         sweep(found.grid, tmp_path / "one", resume=False)
     assert sweep(found.grid, tmp_path / "new", resume=False).counts["done"] == 4
-    other = baking(seed=[9])
-    assert sweep(other, tmp_path / "one", force=True).summary() == ["Points: 1 done, 0 failed."]
+    (tmp_path / "one" / "notes.txt").write_text("mine")
+    other = baking(seed=[9, 3])
+    both = sweep(other, tmp_path / "one")
+    assert both.counts == {"done": 2, "failed": 0, "missing": 0}
+    assert both.summary()[-1].startswith("3 points of other grids are also in")
+    assert read_sweep(tmp_path / "one").grid == other  # that of the last use
+    assert sweep(other, tmp_path / "one", force=True).summary() == ["Points: 2 done, 0 failed."]
     assert read_sweep(tmp_path / "one").rows == Sweep.of(other, tmp_path / "one").rows
+    assert (tmp_path / "one" / "notes.txt").read_text() == "mine"
 
 
 def test_a_kind_that_gives_too_few_results_is_wrong(tmp_path: Path, bakery: Bakery) -> None:
@@ -181,14 +184,6 @@ def test_points_that_differ_in_more_than_they_may_do_not_run_together() -> None:
     assert packs == [[(s, i) for i in seeds] for s in (1, 2) for seeds in ((0, 1, 2), (3, 4, 5), (6,))]
 
 
-@pytest.mark.parametrize("record", [Estimate, Grid, Place, Point, PointResult, Sweep, SweepKind])
-def test_records_cannot_be_changed(record: type) -> None:
-    """Points are named by what they are, and tasks are sent to other processes."""
-    one: Any = object.__new__(record)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(one, dataclasses.fields(record)[0].name, 1)
-
-
 def measured(monkeypatch: pytest.MonkeyPatch, seconds: Callable[[int], float]) -> list[int]:
     """Trials that take so many seconds by their sugar; gives the list of those that were made."""
     made: list[int] = []
@@ -228,7 +223,9 @@ def test_an_estimate_tries_four_packs_from_the_first_to_the_last(
     bakery(cost=lambda cakes: Cost(disk=5 * len(cakes)))
     grid = baking(sugar=[1, 10, 100, 1000, 10**4, 10**5, 10**6, 10**7, 10**8], seed={"seeds": 2})
     everything = {point.name for point in grid.points}
-    assert estimate(grid, everything) == Estimate(9, 9 / 4 * 100_101_001, 90)
+    shown = Watch()
+    assert estimate(grid, everything, shown) == Estimate(9, 9 / 4 * 100_101_001, 90)
+    assert shown.shown == [("short trials of a few points, up to a minute", number, 4, "") for number in range(4)]
     assert estimate(grid, {grid.points[0].name, grid.points[3].name}) == Estimate(2, 11.0, 20)  # packs, whole
     assert estimate(grid, set()) == Estimate(0, 0.0, 0)
 

@@ -16,8 +16,8 @@ from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import read_about
 from topicscope.language import probe, probe_point
 from topicscope.measure import PHASES
-from topicscope.sweeps import Place, Sweep, build_grid, compute, pack, read_sweep, sweep
-from topicscope.sweeps.result import npz, read_point
+from topicscope.sweeps import Sweep, build_grid, read_sweep, sweep
+from topicscope.sweeps.run import npz, read_point
 
 
 @pytest.fixture(scope="module")
@@ -73,27 +73,6 @@ def test_interrupted_and_damaged_points_are_made_again(tmp_path: Path, whole: Sw
     assert files(out) == files(whole.folder)
 
 
-def test_a_point_that_raises_fails_alone_and_can_be_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    grid, real = small(), train
-    bad = RunConfig.of(grid.points[2].config)
-
-    def failing(configs: Any, **options: Any) -> Any:
-        if bad in configs:
-            raise ZeroDivisionError("a fault of this point")
-        return real(configs, **options)
-
-    monkeypatch.setattr("topicscope.training.train", failing)
-    found = sweep(grid, tmp_path / "sweep")
-    assert found.counts == {"done": 11, "failed": 1, "missing": 0}
-    assert found.rows[2]["state"] == "failed"
-    assert found.rows[2]["error"].startswith("ZeroDivisionError: a fault of this point (test_sweep.py, line ")
-    assert sweep(grid, tmp_path / "sweep").counts["failed"] == 1  # it is not tried again unasked
-    monkeypatch.setattr("topicscope.training.train", real)
-    assert sweep(grid, tmp_path / "sweep", retry_failed=True).counts == {"done": 12, "failed": 0, "missing": 0}
-
-
 def test_trouble_of_the_machine_is_no_fault_of_a_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any, **__: Any) -> Any:
         raise OSError(28, "No space left on device")
@@ -108,13 +87,8 @@ def test_trouble_of_the_machine_is_no_fault_of_a_point(tmp_path: Path, monkeypat
 
 
 def test_a_point_that_diverges_is_done_and_says_so(tmp_path: Path) -> None:
-    grid = build_grid(
-        {
-            "base": {**BASE, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}},
-            "axes": {"optimizer.lr": [0.01, 1e6]},
-        }
-    )
-    rows = sweep(grid, tmp_path / "sweep").rows
+    base = {**BASE, "objective": {"loss": "squared"}, "optimizer": {"name": "sgd"}}
+    rows = sweep({"base": base, "axes": {"optimizer.lr": [0.01, 1e6]}}, tmp_path / "sweep").rows
     assert [row["phase"] == "diverged" for row in rows] == [False, True]
     assert rows[1]["separation" if "separation" in rows[1] else "status"] in (None, "diverged")
 
@@ -148,26 +122,8 @@ def test_a_sweep_reads_back_as_what_it_returned(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "sweep" / "results.json").read_text())
     assert written == {"counts": made.counts, "rows": made.rows}
     [section] = stored.sections()
-    assert section.figures[0].panels[0].z == [[stored_phase(row) for row in made.rows]]
+    assert section.figures[0].panels[0].z == [[PHASES.index(row["phase"]) for row in made.rows]]
     assert section.tables[0].rows[1][:3] == [made.rows[1]["point"], "0.1", "0"]
-
-
-def stored_phase(row: dict[str, Any]) -> int:
-    return PHASES.index(row["phase"])
-
-
-def test_another_grid_shares_the_folder_and_force_replaces_it(tmp_path: Path) -> None:
-    one, other = small(**{"optimizer.lr": [0.001, 0.01]}), small(**{"optimizer.lr": [0.01, 0.1]})
-    sweep(one, tmp_path / "sweep")
-    both = sweep(other, tmp_path / "sweep")
-    assert both.counts == {"done": 2, "failed": 0, "missing": 0}
-    assert "1 point of another grid is also in" in both.summary()[-1]
-    assert read_sweep(tmp_path / "sweep").grid == other  # that of the last use
-    with pytest.raises(InputError, match="holds a sweep folder; resume it"):
-        sweep(other, tmp_path / "sweep", resume=False)
-    (tmp_path / "sweep" / "notes.txt").write_text("mine")
-    assert sweep(other, tmp_path / "sweep", force=True).summary() == ["Points: 2 done, 0 failed."]
-    assert (tmp_path / "sweep" / "notes.txt").read_text() == "mine"
 
 
 def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
@@ -182,31 +138,14 @@ def test_folders_of_others_are_left_alone(tmp_path: Path) -> None:
         sweep(small(), tmp_path / "new", "spark")  # type: ignore[arg-type]
 
 
-def test_the_worker_gives_results_in_the_order_of_its_points() -> None:
-    task = pack(small())[0]
-    results, again = compute(Place(".", "."), task), compute(Place(".", "."), task)
-    assert [result.measures["loss"] for result in results] == [result.measures["loss"] for result in again]
-    alone = compute(Place(".", "."), task[5:6])[0].measures["loss"]
-    assert results[5].measures["loss"] == pytest.approx(alone, rel=1e-5)
-    assert len({r.measures["loss"] for r in results}) == 8
-
-
 def test_probing_can_be_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of files are relative, and a point's figures are those of the probe itself."""
     monkeypatch.chdir(tmp_path)
     model_folder(tmp_path)
     corpus_file(tmp_path)
-    theta = 6.5 / len(tiny.tokenizer("wordpiece"))
-    base = {
-        "models": "model",
-        "corpus": ["corpus.jsonl"],
-        "topics": 4,
-        "iterations": 20,
-        "documents": 20,
-        "thresholds": theta,
-        "bootstrap": 20,
-        "shuffles": 20,
-    }
+    few = dict.fromkeys(("iterations", "documents", "bootstrap", "shuffles"), 20)
+    base = {"models": "model", "corpus": ["corpus.jsonl"], "topics": 4} | few
+    base["thresholds"] = 6.5 / len(tiny.tokenizer("wordpiece"))
     grid = build_grid({"kind": "probe", "base": base, "axes": {"embedding": ["matrix", "layer"]}})
     found = sweep(grid, "sweep")
     assert found.counts == {"done": 2, "failed": 0, "missing": 0}

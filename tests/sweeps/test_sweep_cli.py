@@ -20,16 +20,21 @@ from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.browser import complaints, needs_browser, opened, script
+from tests.calling import topicscope as called
 from tests.command import error_line, started, topicscope
 from tests.sweeps.samples import BASE, LONG, count
 from tests.waiting import LIMIT, wait_until
 from topicscope.ground import flat
-from topicscope.sweeps import build_grid, estimate, sweep
+from topicscope.sweeps import build_grid, sweep
 
 GRID = {
     "base": BASE,
     "axes": {"optimizer.lr": [0.001, 0.01, 0.1], "objective.loss": ["squared", "cross-entropy"], "seed": {"seeds": 2}},
 }
+
+
+SEED = {"axes": {"seed": [1]}}
+NOWHERE = {"corpus": ["nowhere.txt"], "models": "no-such/model"}
 
 
 def grid_file(folder: Path, grid: Any) -> Path:
@@ -42,10 +47,8 @@ def grid_file(folder: Path, grid: Any) -> Path:
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A sweep from the command line, and what it printed."""
     folder = tmp_path_factory.mktemp("sweep")
-    printed = topicscope(
-        "sweep", str(grid_file(folder, GRID)), "--engine", "serial", "--out", str(folder / "out"), "--json"
-    ).stdout
-    return folder / "out", json.loads(printed)
+    options = ["--engine", "serial", "--out", str(folder / "out"), "--json"]
+    return folder / "out", json.loads(topicscope("sweep", str(grid_file(folder, GRID)), *options).stdout)
 
 
 def test_table_json_and_parquet_agree(done: tuple[Path, Any]) -> None:
@@ -55,20 +58,12 @@ def test_table_json_and_parquet_agree(done: tuple[Path, Any]) -> None:
         table = list(csv.DictReader(stream))
     parquet = pq.read_table(folder / "points.parquet").to_pylist()
     assert len(table) == len(parquet) == len(printed["rows"]) == 12
-    assert (
-        set(flat(build_grid(GRID).points[0].config)) | set(printed["rows"][0]) | {"error"}
-        == set(table[0])
-        == set(parquet[0])
-    )
+    columns = set(flat(build_grid(GRID).points[0].config)) | set(printed["rows"][0]) | {"error"}
+    assert columns == set(table[0]) == set(parquet[0])
     for row, line, found in zip(table, parquet, printed["rows"], strict=True):
         assert row["point"] == line["point"] == found["point"]
-        assert (float(row["optimizer.lr"]), row["objective.loss"], int(row["seed"])) == (
-            found["optimizer.lr"],
-            found["objective.loss"],
-            found["seed"],
-        )
-        assert float(row["loss"]) == line["loss"] == found["loss"]
-        assert row["phase"] == line["phase"] == found["phase"]
+        for name in ("optimizer.lr", "objective.loss", "seed", "loss", "phase"):
+            assert type(found[name])(row[name]) == line[name] == found[name]
         assert line["topic_model.topics"] == 4  # settings that all share are there too
         assert line["steps"] == line["steps_done"] == 60
 
@@ -104,9 +99,8 @@ def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path,
         )
         titles = [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#panels .panel-title")]
         assert titles == ["objective.loss squared", "objective.loss cross-entropy"]
-        ActionChains(browser).move_to_element(
-            browser.find_element(By.CSS_SELECTOR, ".plot.map .nsewdrag")
-        ).click().perform()
+        place = browser.find_element(By.CSS_SELECTOR, ".plot.map .nsewdrag")
+        ActionChains(browser).move_to_element(place).click().perform()
         WebDriverWait(browser, 10).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#curves .plot svg.main-svg"))
         lines = browser.find_elements(By.CSS_SELECTOR, "#numbers tbody tr")
         assert len(lines) == 2  # both seeds of the middle rate
@@ -114,10 +108,8 @@ def test_the_page_shows_maps_and_the_curves_of_what_is_clicked(done: tuple[Path,
         assert clicked == {
             row["point"] for row in printed["rows"] if (row["optimizer.lr"], row["objective.loss"]) == (0.01, "squared")
         }
-        assert [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#curves .panel-title")] == [
-            "loss",
-            "norms",
-        ]
+        panels = browser.find_elements(By.CSS_SELECTOR, "#curves .panel-title")
+        assert [item.text for item in panels] == ["loss", "norms"]
         Select(browser.find_element(By.ID, "measure")).select_by_visible_text("contrast")
         Select(browser.find_element(By.ID, "up")).select_by_visible_text("objective.loss")
         assert len(browser.find_elements(By.CSS_SELECTOR, "#panels .plot.map")) == 1
@@ -130,20 +122,12 @@ def test_text_of_a_config_is_no_markup(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "some text"}\n')
     base = {"corpus": [str(tmp_path / "a.jsonl")], "models": "no-such/model", "text_field": evil}
     grid = {"kind": "probe", "base": base, "axes": {"seed": [0, 1]}}
-    printed = topicscope(
-        "sweep", str(grid_file(tmp_path, grid)), "--engine", "serial", "--out", str(tmp_path / "out"), "--json", code=1
-    ).stdout
+    options = ["--engine", "serial", "--out", str(tmp_path / "out"), "--json"]
+    printed = topicscope("sweep", str(grid_file(tmp_path, grid)), *options, code=1).stdout
     assert json.loads(printed)["counts"] == {"done": 0, "failed": 2, "missing": 0}
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<img src=x" not in page
     assert "&lt;/script&gt;&lt;img" in page  # the error names the field that is not there
-
-
-def test_a_grid_that_names_a_missing_text_is_refused_as_a_whole(tmp_path: Path) -> None:
-    grid = {"kind": "probe", "base": {"corpus": ["nowhere.txt"], "models": "no-such/model"}, "axes": {"seed": [0, 1]}}
-    done = topicscope("sweep", str(grid_file(tmp_path, grid)), "--out", str(tmp_path / "out"), code=2)
-    assert "no such corpus: nowhere.txt" in error_line(done.stderr)
-    assert not (tmp_path / "out").exists()
 
 
 def test_a_dry_run_counts_and_estimates_and_writes_nothing(done: tuple[Path, Any], tmp_path: Path) -> None:
@@ -158,22 +142,6 @@ def test_a_dry_run_counts_and_estimates_and_writes_nothing(done: tuple[Path, Any
     sizes = [path.stat().st_size for path in (done[0] / "points").rglob("*") if path.is_file()]
     assert found["bytes"] == pytest.approx(sum(size + 4096 - size % 4096 for size in sizes) + 5_000_000, rel=0.1)
     assert dry(done[0])["missing"] == 0
-
-
-def test_an_estimate_is_the_line_through_its_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials take 2 s and 1/100 s per step: a pack of 5,000 steps takes 52 s, however many points it has."""
-    monkeypatch.setattr("topicscope.sweeps.run.timed", lambda task, sizes: 2 + 0.01 * sizes["steps"])
-    grid = build_grid(
-        {"base": {**BASE, "steps": 5000}, "axes": {"batch_size": [10, 20, 30, 40, 50], "seed": {"seeds": 8}}}
-    )
-    names = {point.name for point in grid.points}
-    phases = []
-    cost = estimate(grid, names, lambda phase, done=0, total=None, note="": phases.append((phase, done, total)))
-    assert phases == [("short trials of a few points, up to a minute", number, 4) for number in range(4)]
-    assert cost.packs == 5
-    assert cost.core_seconds == pytest.approx(5 * 52)
-    assert estimate(grid, {grid.points[0].name}).core_seconds == pytest.approx(52)  # its pack, whole
-    assert estimate(grid, set()).core_seconds == 0
 
 
 @pytest.mark.parametrize("engine", ["serial", "local"])
@@ -197,60 +165,36 @@ def test_ctrl_c_says_what_is_done_and_how_to_go_on(tmp_path: Path, engine: str) 
 @pytest.mark.parametrize(
     ("grid", "options", "said"),
     [
-        ({"axes": {"optimizer.lrate": [1]}}, (), "unknown key 'optimizer.lrate'"),
-        ("axes:\n  seed: [1]\n  seed: [2]\n", (), "'seed' is given more than once"),
-        ({"axes": {"seed": []}}, (), "axis 'seed' is empty"),
-        ({"axes": {"seed": [1]}}, ("--engine", "spark"), "engine 'spark'; expected serial, local, ray"),
-        (
-            {"axes": {"seed": [1]}},
-            ("--engine", "local", "--address", "auto"),
-            "address auto is for the engine ray, but the engine is local",
-        ),
-        (
-            {"axes": {"seed": [1]}},
-            ("--engine", "serial", "--workers", "3"),
-            "workers 3: the engine serial has no workers",
-        ),
-        ({"axes": {"seed": [1]}}, ("--no-resume", "--out", "."), "holds something else"),
-        ({"kind": "probe", "axes": {"seed": [1]}}, (), "no model is given"),
-        ("axes: [", (), "is not YAML"),
+        ({"axes": {"optimizer.lrate": [1]}}, "", "unknown key 'optimizer.lrate'"),
+        (SEED, "--engine spark", "engine 'spark'; expected serial, local, ray"),
+        (SEED, "--engine local --address auto", "address auto is for the engine ray, but the engine is local"),
+        (SEED, "--engine serial --workers 3", "workers 3: the engine serial has no workers"),
+        (SEED, "--no-resume --out .", "holds something else"),
+        ({"kind": "probe", **SEED}, "", "no model is given"),
+        ({"kind": "probe", "base": NOWHERE, **SEED}, "", "no such corpus: nowhere.txt"),
+        ("axes: [", "", "is not YAML"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, grid: Any, options: tuple[str, ...], said: str) -> None:
+def test_bad_input_is_one_line(tmp_path: Path, grid: Any, options: str, said: str) -> None:
     path = grid_file(tmp_path, grid)
-    found = topicscope("sweep", str(path), *options, code=2, cwd=tmp_path)
+    found = called("sweep", str(path), *options.split(), code=2, cwd=tmp_path)
     assert said in found.stderr
     assert said in error_line(found.stderr)
     assert not (tmp_path / "runs").exists()
 
 
-def test_ray_that_is_not_installed_is_one_line(tmp_path: Path) -> None:
-    path = grid_file(tmp_path, GRID)
-    without = "import sys; sys.modules['ray'] = None; from topicscope.cli.main import main; main()"
-    found = subprocess.run(
-        [sys.executable, "-c", without, "sweep", str(path), "--engine", "ray"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert found.returncode == 2
-    assert (
-        found.stderr
-        == "topicscope: the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'\n"
-    )
+def test_ray_that_is_not_installed_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    found = called("sweep", str(grid_file(tmp_path, GRID)), "--engine", "ray", code=2, cwd=tmp_path)
+    reason = "the engine ray needs ray, which is not installed: pip install 'topicscope[cluster]'"
+    assert found.stderr == f"topicscope: {reason}\n"
 
 
 def test_an_address_where_no_ray_is_is_one_line(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="needs ray")
     path = grid_file(tmp_path, GRID)
-    found = topicscope(
-        "sweep", str(path), "--engine", "ray", "--address", "127.0.0.1:1", "--out", str(tmp_path / "out"), code=2
-    )
-    assert "nothing answers at 127.0.0.1:1" in error_line(found.stderr)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # something listens there, but it is no Ray
-        address = f"127.0.0.1:{silent.getsockname()[1]}"
-        found = topicscope(
-            "sweep", str(path), "--engine", "ray", "--address", address, "--out", str(tmp_path / "out"), code=2
-        )
-    assert "cannot connect to Ray" in error_line(found.stderr)
+        for port, said in ((1, "nothing answers at 127.0.0.1:1"), (silent.getsockname()[1], "cannot connect to Ray")):
+            options = ["--engine", "ray", "--address", f"127.0.0.1:{port}", "--out", str(tmp_path / "out")]
+            assert said in error_line(topicscope("sweep", str(path), *options, code=2).stderr)
     assert not (tmp_path / "out").exists()

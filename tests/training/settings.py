@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import pytest
+
+from topicscope import RunConfig, train
+from topicscope.ground import Interrupted
+from topicscope.training import ask_to_pause
 
 SMALL: dict[str, Any] = {
     "steps": 4,
@@ -13,3 +20,16 @@ SMALL: dict[str, Any] = {
     "documents": {"length": 9},
     "data": {"documents": 20, "dev_documents": 10},
 }
+
+
+def paused(config: RunConfig, folder: Path, step: int) -> None:
+    """Train into a folder, and pause at this step."""
+    asked: list[float] = []
+
+    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
+        if done >= step and not asked:
+            asked.append(done)
+            ask_to_pause(folder)
+
+    with pytest.raises(Interrupted, match=f"paused at step {step}; "):
+        train(config, folder, progress=pause)

@@ -11,11 +11,8 @@ from topicscope.training import Rule, register_optimiser
 class SignSGD(Rule):
     NAME = "sign"
 
-    def state(self, settings: Any, weights: Any) -> dict[str, Any]:
-        return {"average": weights.new_zeros(weights.shape)}
-
-    def remembered(self, settings: Any) -> int:
-        return 1
+    def moments(self, settings: Any) -> tuple[str, ...]:
+        return ("average",)
 
     def step(self, settings: Any, weights: Any, gradients: Any, memory: dict[str, Any]) -> None:
         memory["average"].mul_(0.5).add_(gradients)

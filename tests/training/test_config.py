@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from topicscope import InputError, RunConfig, Schedule
+from topicscope import InputError, RunConfig, Schedule, train
 from topicscope.ground import gather, load_settings
-from topicscope.training import Phase
+from topicscope.training import Phase, cost_of, settings_that_cost
+
+FROZEN = {"key": "zero", "query": "zero", "value": "identity", "prediction_bias": "none"}
 
 
 def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
@@ -23,23 +25,10 @@ def test_a_written_config_reads_back_the_same(tmp_path: Path) -> None:
 
 
 def test_assignments_reach_every_section() -> None:
-    settings = gather(
-        None,
-        {"steps": 5},
-        [
-            "optimizer.lr=1e-3",
-            "documents.length=[3, 9]",
-            "topic_model.word_probabilities=[0.5,0.5]",
-            "topic_model.words_per_topic=2",
-        ],
-    )
-    config = RunConfig.of(settings)
-    assert (config.steps, config.optimizer.lr, config.documents.length, config.topic_model.word_probabilities) == (
-        5,
-        0.001,
-        (3, 9),
-        [0.5, 0.5],
-    )
+    words = ("topic_model.word_probabilities=[0.5,0.5]", "topic_model.words_per_topic=2")
+    config = RunConfig.of(gather(None, {"steps": 5}, ["optimizer.lr=1e-3", "documents.length=[3, 9]", *words]))
+    assert (config.steps, config.optimizer.lr, config.documents.length) == (5, 0.001, (3, 9))
+    assert config.topic_model.word_probabilities == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -51,10 +40,7 @@ def test_assignments_reach_every_section() -> None:
         ({"masking": {"p_mask": 0}}, "masking.p_mask = 0"),
         ({"masking": {"p_correct": 0.6, "p_random": 0.6}}, "p_correct \\+ p_random = 1.2 is more than 1"),
         ({"topic_model": {"words_per_topic": 0}}, "words_per_topic = 0"),
-        (
-            {"documents": {"kind": "fixed", "topics_per_document": 11}},
-            "topics_per_document = 11 is more than topics = 10",
-        ),
+        ({"documents": {"kind": "fixed", "topics_per_document": 11}}, "topics_per_document = 11 is more than topics"),
         ({"model": {"dim": 5}}, "needs dim = topics \\* words_per_topic \\+ 1 = 101"),
         ({"version": 1, "new_key": 1}, "version 1: this topicscope reads version 2"),
         ({"steps": 3, "epochs": 1}, "both given"),
@@ -65,19 +51,13 @@ def test_assignments_reach_every_section() -> None:
         ({"documents": {"kind": "given"}}, "proportions"),
         ({"documents": {"length": [5, 3]}}, "length"),
         ({"topic_model": {"word_probabilities": [0.5, 0.5]}}, "shape"),
-        (
-            {"model": {"key": "zero", "query": "zero", "value": "identity", "prediction_bias": "none"}},
-            "every part of the model is frozen",
-        ),
+        ({"model": FROZEN}, "every part of the model is frozen"),
         ({"device": "tpu"}, "device = 'tpu'"),
         ({"schedule": "sometimes"}, "unknown schedule 'sometimes'"),
         ({"schedule": {"repeat": True}}, "repeat needs phases to repeat"),
         ({"schedule": {"phases": [{"parts": ["value"], "steps": 2}, {"parts": []}]}}, "a phase without parts"),
         ({"schedule": {"phases": [{"parts": ["value"]}], "repeat": True}}, "only the last phase of a schedule"),
-        (
-            {"schedule": {"phases": [{"parts": ["key"]}], "repeat": False}, "model": {"key": "zero"}},
-            "part 'key' is not trained in this model",
-        ),
+        ({"schedule": {"phases": [{"parts": ["key"]}]}, "model": {"key": "zero"}}, "part 'key' is not trained in this"),
         ({"patience": 3, "evaluate_every": None}, "patience counts evaluations on dev; set evaluate_every"),
         ({"data": {"train_file": "a.txt"}, "documents": {"kind": "infinite"}}, "data files hold finite documents"),
         ({"data": {"dev_file": "a.txt"}, "documents": {"kind": "infinite"}}, "data files hold finite documents"),
@@ -96,21 +76,10 @@ def test_bad_settings_get_one_line(settings: dict[str, Any], message: str) -> No
 def test_schedules_are_data() -> None:
     trained = ("key", "query", "value")
     two = RunConfig.of({"steps": 10}, schedule="two-stage").schedule
-    assert [two.active(s, trained) for s in (0, 4, 5, 9, 99)] == [
-        ("value",),
-        ("value",),
-        ("key", "query"),
-        ("key", "query"),
-        ("key", "query"),
-    ]
+    value, attention = ("value",), ("key", "query")
+    assert [two.active(s, trained) for s in (0, 4, 5, 9, 99)] == [value, value, attention, attention, attention]
     turn = Schedule([Phase(["value"], 2), Phase(["key", "query"], 1)], repeat=True)
-    assert [turn.active(s, trained) for s in range(5)] == [
-        ("value",),
-        ("value",),
-        ("key", "query"),
-        ("value",),
-        ("value",),
-    ]
+    assert [turn.active(s, trained) for s in range(5)] == [value, value, attention, value, value]
     assert turn.groups(trained) == [("key", "query"), ("value",)]
     assert Schedule().groups(trained) == [trained]
     assert Schedule().active(7, trained) == trained
@@ -137,13 +106,8 @@ def test_schedules_by_name() -> None:
     assert RunConfig.of(schedule="two-stage").schedule.phases[0].steps == 2500
     turns = RunConfig.of({"steps": 500}, schedule="alternating").schedule
     assert turns == Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)
-    assert [turns.active(s, ("key", "value"))[0] for s in (0, 99, 100, 199, 200)] == [
-        "value",
-        "value",
-        "key",
-        "key",
-        "value",
-    ]
+    active = [turns.active(s, ("key", "value"))[0] for s in (0, 99, 100, 199, 200)]
+    assert active == ["value", "value", "key", "key", "value"]
 
 
 def test_settings_at_the_edge_of_what_is_possible_are_taken() -> None:
@@ -167,7 +131,8 @@ def test_the_default_is_the_papers_run() -> None:
     assert (config.version, config.seed, config.batch_size) == (2, 0, 40)
     assert (config.data.documents, config.data.dev_documents) == (10_000, 10_000)
     assert (config.topic_model.topics, config.topic_model.words_per_topic) == (10, 10)
-    assert config.objective.loss == "cross-entropy"
+    assert (config.objective.loss, config.objective.l2) == ("cross-entropy", 0.0)
+    assert (config.model.init_scale, config.model.hide_masked, config.model.value_matrix) == (0.02, False, None)
     optimizer = config.optimizer
     assert (optimizer.name, optimizer.lr, optimizer.momentum) == ("adam", 0.01, 0.0)
     assert (optimizer.betas, optimizer.eps) == ((0.9, 0.999), 1e-8)
@@ -191,3 +156,82 @@ def test_steps_and_epochs() -> None:
     assert dataclasses.replace(RunConfig(), epochs=1e-9).total_steps == 1
     assert RunConfig.of(data={"documents": 100}, batch_size=30, epochs=1.5).total_steps == 5
     assert RunConfig.of(data={"documents": 100}, batch_size=30).total_steps == 67  # 20 epochs
+
+
+def test_nothing_is_written_where_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="of memory"):
+        train(RunConfig.of(data={"documents": 10**9}), tmp_path / "run")
+    with pytest.raises(InputError, match="no folder is given: it needs out"):
+        train(RunConfig.of(steps=1), force=True)
+    with pytest.raises(InputError, match=r"\(--resume\) needs out \(--out\)"):
+        train(RunConfig.of(steps=1), resume=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_batch_is_no_larger_than_the_documents() -> None:
+    few = {"documents": 40, "dev_documents": 10}
+    large, whole = (
+        train(RunConfig.of(steps=2, batch_size=batch, floors=False, device="cpu", data=few)) for batch in (10**5, 40)
+    )
+    assert large.results["dev_loss"] == whole.results["dev_loss"]
+    assert cost_of([RunConfig.of(batch_size=10**5, data=few)]).memory < 1e8
+    assert RunConfig.of(batch_size=10**5, data=few).total_steps == 20
+
+
+def test_the_optimum_at_the_end_is_part_of_the_estimate() -> None:
+    """Four numbers where topics are alike; else a matrix of 1,501 words is decomposed, unless it is not given."""
+    world = {
+        "topic_model": {"topics": 30, "words_per_topic": 50},
+        "model": {"key": "zero", "query": "zero"},
+        "steps": 9,
+    }
+    groups = {"kind": "groups", "groups": 3, "rho": 0.5, "topics_per_document": 3}
+    squared = {"objective": {"loss": "squared"}, "documents": groups}
+    alike, solved, penalised, entropy = (
+        cost_of([RunConfig.of(world | more)])
+        for more in (
+            {"objective": {"loss": "squared"}},
+            squared,
+            squared | {"objective": {"loss": "squared", "l2": 0.1}},
+            {"documents": groups},
+        )
+    )
+    assert solved.seconds - alike.seconds == pytest.approx(25 * 1501**3 / 4e10)
+    assert penalised.seconds == pytest.approx(alike.seconds) == pytest.approx(entropy.seconds)
+    larger = world | {"topic_model": {"topics": 30, "words_per_topic": 70}}
+    one, other = (cost_of([RunConfig.of(larger | more)]).seconds for more in (squared, {"documents": groups}))
+    assert one == other  # 2,100 words: a note takes its place
+    of_the_end = {"data": {"documents": 10, "dev_documents": 10}, "batch_size": 10}
+    few, many = (cost_of([RunConfig.of(world | one | of_the_end)]).memory for one in ({}, squared))
+    assert many - few > 7 * 8 * 1501**2
+
+
+def test_more_of_anything_costs_more() -> None:
+    base = cost_of([RunConfig(steps=5000)])
+    for settings in (
+        {"steps": 50_000},
+        {"data": {"documents": 50_000}},
+        {"data": {"dev_documents": 50_000}},
+        {"batch_size": 5000},
+        {"model": {"attention_dim": 1000}},
+        {"topic_model": {"topics": 50}},
+        {"dtype": "float64"},
+        {"documents": {"length": 1000}},
+    ):
+        more = cost_of([RunConfig.of({"steps": 5000} | settings)])
+        assert more.memory > base.memory, settings
+    eight, sixteen = (cost_of(RunConfig().with_seeds(count)) for count in (8, 16))
+    assert eight.memory < sixteen.memory < 1.1 * eight.memory  # eight at a time
+    assert sixteen.seconds == pytest.approx(2 * eight.seconds)
+    assert "number of runs 100" in settings_that_cost(RunConfig.of(steps=10**8).with_seeds(100))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"model": {"init_scale": 1e6}}, {"optimizer": {"lr": 1e6}}, {"objective": {"l2": 1e6}}]
+)
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_largest_numbers_end_in_a_status(settings: dict[str, Any], optimizer: str) -> None:
+    config = RunConfig.of(
+        {"steps": 60, "device": "cpu", "floors": False, "data": {"documents": 200, "dev_documents": 50}, **settings}
+    ).changed({"optimizer.name": optimizer})
+    assert train(config).status in ("done", "diverged")

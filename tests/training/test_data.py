@@ -76,11 +76,7 @@ def test_bayes_floors_are_those_of_the_dev_set(hide_masked: bool) -> None:
     of = ("cross-entropy", config.topic_model, config.documents, config.masking, found.task.dev)
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
         exact = bayes_loss(*of, hide_masked=hide_masked, own_word=own_word)  # type: ignore[arg-type]
-        assert floors[name] == {
-            "loss": exact.loss,
-            "standard_error": exact.standard_error,
-            "documents": exact.documents,
-        }
+        assert floors[name] == {name: getattr(exact, name) for name in ("loss", "standard_error", "documents")}
     assert floors["bayes"]["loss"] < floors["bayes_topics"]["loss"]
     assert floors["bayes"]["documents"] == 30
 
@@ -155,9 +151,8 @@ def test_an_estimated_floor_says_its_error_and_one_that_fails_says_why(monkeypat
     assert floors["bayes"]["documents"] == 8
     assert 0 < floors["bayes"]["numerical_error"] < 0.1
     assert found.task.no_floor == ""
-    exact = run_data(
-        topic_model=overlap, documents={"kind": "fixed", "topics_per_document": 2, "length": 9}
-    ).task.floors()
+    pairs = {"kind": "fixed", "topics_per_document": 2, "length": 9}
+    exact = run_data(topic_model=overlap, documents=pairs).task.floors()
     assert set(exact["bayes"]) == {"loss", "standard_error", "documents"}
     assert exact["bayes"]["documents"] == 30
     monkeypatch.setattr("topicscope.theory.floors.FEWEST_EFFECTIVE", 10**6)
@@ -179,9 +174,7 @@ def losses_one_by_one(run: Any, count: int) -> list[float]:
     losses = []
     for i in range(count):
         single = MaskedDocuments(dev.documents.take(slice(i, i + 1)), dev.masks.take(np.array([i])))
-        (rows,) = single.batches(
-            config.topic_model, config.masking, np.dtype("float64"), **config.model.layout._asdict()
-        )
+        (rows,) = of.task.rows(single, "float64")
         losses.append(config.model.loss(weights, config.objective, stack([rows], torch.float64)).item())
     return losses
 
@@ -191,9 +184,8 @@ def losses_one_by_one(run: Any, count: int) -> list[float]:
     "model", [{}, {"key": "zero", "query": "zero"}, {"embedding": "trained", "dim": 3, "prediction_bias": 0.2}]
 )
 def test_losses_of_documents_are_those_of_dev_sets_of_one(loss: str, model: dict[str, Any]) -> None:
-    run = train(
-        RunConfig.of(settings.SMALL | {"model": model, "objective": {"loss": loss}}, dtype="float64"), with_floors=False
-    )
+    more = {"model": model, "objective": {"loss": loss}, "dtype": "float64"}
+    run = train(RunConfig.of(settings.SMALL | more), with_floors=False)
     found = RunData(run.config).task.dev_losses(run.weights, 10)
     assert found == pytest.approx(losses_one_by_one(run, 10), rel=1e-12)
     assert found.mean() == pytest.approx(run.results["dev_loss"], rel=1e-12)
@@ -225,15 +217,6 @@ def test_a_floor_of_few_documents_is_compared_with_the_loss_on_them(
     assert ("numerical error of the estimated floor" in sentence) == (few == "ESTIMATED_DOCUMENTS")
 
 
-def test_where_the_floor_has_all_documents_the_difference_is_that_of_the_losses() -> None:
-    run = train(RunConfig.of(settings.SMALL, dtype="float64"))
-    found = run.results
-    assert found["above_floor"]["bayes"] == found["dev_loss"] - found["floors"]["bayes"]["loss"]
-    assert "floor_dev_loss" not in found
-    assert found["above_floor_error"]["bayes"] > 0
-    assert run.facts()["standard error of the gap"] == found["above_floor_error"]["bayes"]
-
-
 @pytest.mark.parametrize("model", [{}, {"key": "zero", "query": "zero"}])
 def test_infinite_documents_differ_too(monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]) -> None:
     """Their loss is known exactly, but they are drawn: another dev set would have given another mean."""
@@ -244,19 +227,9 @@ def test_infinite_documents_differ_too(monkeypatch: pytest.MonkeyPatch, model: d
     own = of.task.dev_losses(run.weights, len(dev))
     assert own.mean() == pytest.approx(found["dev_loss"], rel=1e-12)
     for name, own_word in (("bayes", True), ("bayes_topics", False)):
-        each = np.array(
-            [
-                bayes_loss(
-                    "cross-entropy",
-                    config.topic_model,
-                    config.documents,
-                    config.masking,
-                    dev.take(slice(i, i + 1)),
-                    own_word=own_word,
-                ).loss
-                for i in range(len(dev))
-            ]
-        )
+        world = ("cross-entropy", config.topic_model, config.documents, config.masking)
+        singles = [dev.take(slice(i, i + 1)) for i in range(len(dev))]
+        each = np.array([bayes_loss(*world, one, own_word=own_word).loss for one in singles])  # type: ignore[arg-type]
         floor = found["floors"][name]
         assert floor["loss"] == pytest.approx(each.mean(), rel=1e-12)
         assert floor["standard_error"] == pytest.approx(each.std() / len(each) ** 0.5, rel=1e-9)

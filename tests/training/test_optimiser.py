@@ -12,11 +12,10 @@ import pytest
 import torch
 
 import tests.training.sign_sgd  # noqa: F401  (registers an optimiser)
-from tests.training.settings import SMALL
+from tests.training.settings import SMALL, paused
 from topicscope import InputError, RunConfig, Weights, train
-from topicscope.ground import Interrupted
 from topicscope.laws import LAWS
-from topicscope.training import Optimizer, ask_to_pause, cost_of
+from topicscope.training import Optimizer, cost_of
 from topicscope.training.optimiser import EnsembleOptimiser
 
 SETTINGS = [
@@ -53,49 +52,6 @@ def test_equals_the_torch_class(settings: Optimizer, compiled: bool) -> None:
         assert torch.allclose(weights.parts[name], theirs[name], rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
-def test_members_have_their_own_learning_rates(compiled: bool) -> None:
-    weights = Weights([{"value": np.zeros((1, 1))} for _ in range(3)], {}, None, torch.float64)
-    members = [Optimizer("sgd", 0.1), Optimizer("sgd", 0.1), Optimizer("sgd", 3.0)]
-    optimiser = EnsembleOptimiser(weights, members, compiled=compiled)
-    weights.gradients["value"].fill_(1)
-    optimiser.step(("value",))
-    assert weights.parts["value"].flatten().tolist() == pytest.approx([-0.1, -0.1, -3.0])
-
-
-@pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_what_is_remembered_goes_into_another_optimiser(settings: Optimizer, compiled: bool) -> None:
-    """After three steps a copy takes it over; then both take the same steps. Eleven blocks: 1 is no beginning of 10."""
-    names = [f"part{i}" for i in range(11)]
-    rng = np.random.default_rng(0)
-    gradients = rng.standard_normal((6, 11, 2, 3))
-
-    def fresh() -> tuple[Weights, EnsembleOptimiser]:
-        weights = Weights(
-            [{name: np.zeros(3) for name in names} for _ in "ab"], {}, [[n] for n in names], torch.float64
-        )
-        return weights, EnsembleOptimiser(weights, [settings] * 2, compiled=compiled)
-
-    def steps(weights: Weights, optimiser: EnsembleOptimiser, numbers: range) -> None:
-        for step in numbers:
-            for name, gradient in zip(names, gradients[step], strict=True):
-                weights.gradients[name].copy_(torch.from_numpy(gradient))
-            optimiser.step(tuple(names))
-
-    (weights, ours), (other, theirs) = fresh(), fresh()
-    assert all((value == 0).all() for value in ours.state().values())
-    steps(weights, ours, range(3))
-    for mine, copy in zip(weights.blocks, other.blocks, strict=True):
-        copy.copy_(mine)
-    assert set(theirs.state()) == set(ours.state())
-    for name, value in theirs.state().items():
-        value.copy_(ours.state()[name])
-    steps(weights, ours, range(3, 6))
-    steps(other, theirs, range(3, 6))
-    assert all(torch.equal(mine, copy) for mine, copy in zip(weights.blocks, other.blocks, strict=True))
-
-
 SIGN: dict[str, Any] = SMALL | {"steps": 120, "checkpoint_every": 50, "optimizer": {"name": "sign", "lr": 0.01}}
 
 
@@ -106,12 +62,7 @@ def test_an_optimiser_from_outside_trains_and_resumes(tmp_path: Path) -> None:
     change = whole.weights["value"] - config.model.initial(7, config.seed)["value"]
     assert np.allclose(change / 0.01, np.round(change / 0.01), atol=1e-3)  # whole numbers of steps of one size
 
-    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        if done == 50:
-            ask_to_pause(tmp_path / "run")
-
-    with pytest.raises(Interrupted):
-        train(config, tmp_path / "run", progress=pause)
+    paused(config, tmp_path / "run", 50)
     train(config, tmp_path / "run", resume=True)
     for name in ("weights.safetensors", "results.json"):
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()

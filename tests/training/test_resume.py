@@ -48,19 +48,25 @@ def kill_after(blocks: int) -> Any:
     return progress
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 3, 5, 6])
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a run, or of several, that depend on its config alone."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in SAME}
+
+
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "sgd", "momentum": 0.9}])
-def test_resumed_bytes_are_the_same(tmp_path: Path, blocks: int, optimizer: dict[str, Any]) -> None:
+def test_resumed_bytes_are_the_same(tmp_path: Path, optimizer: dict[str, Any]) -> None:
+    """Wherever it is killed, before its first step too."""
     config = RunConfig.of(SETTINGS | {"optimizer": optimizer})
     train(config, tmp_path / "whole")
-    with pytest.raises(KilledError):
-        train(config, tmp_path / "cut", progress=kill_after(blocks))
-    assert not (tmp_path / "cut" / "results.json").exists()
-    run = train(config, tmp_path / "cut", resume=True)
-    for name in SAME:
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-    assert not (tmp_path / "cut" / "checkpoint.safetensors").exists()
-    assert len(run.metrics["loss"]) == 331
+    for blocks in (1, 2, 3, 5, 6):
+        cut = tmp_path / f"cut{blocks}"
+        with pytest.raises(KilledError):
+            train(config, cut, progress=kill_after(blocks))
+        assert not (cut / "results.json").exists()
+        run = train(config, cut, resume=True)
+        assert contents(cut) == contents(tmp_path / "whole")
+        assert not (cut / "checkpoint.safetensors").exists()
+        assert len(run.metrics["loss"]) == 331
 
 
 def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
@@ -70,11 +76,9 @@ def test_an_ensemble_resumes_too(tmp_path: Path) -> None:
     with pytest.raises(KilledError):
         train(configs, tmp_path / "cut", progress=kill_after(4))
     train(configs, tmp_path / "cut", resume=True)
-    for i in range(3):
-        for name in SAME:
-            assert (tmp_path / "cut" / f"run-00{i}" / name).read_bytes() == (
-                tmp_path / "whole" / f"run-00{i}" / name
-            ).read_bytes(), (i, name)
+    whole, again = contents(tmp_path / "whole"), contents(tmp_path / "cut")
+    assert len(whole) >= 3 * len(SAME)
+    assert again == whole
 
 
 def test_a_run_that_diverges_right_after_the_checkpoint_keeps_the_same_weights(tmp_path: Path) -> None:
@@ -91,31 +95,13 @@ def test_a_run_that_diverges_right_after_the_checkpoint_keeps_the_same_weights(t
     with pytest.raises(KilledError):
         train(config, tmp_path / "cut", progress=kill_after(4))
     train(config, tmp_path / "cut", resume=True)
-    for name in SAME:
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
-
-
-def test_the_same_config_gives_the_same_bytes(tmp_path: Path) -> None:
-    for folder in ("a", "b"):
-        train(RunConfig.of(SETTINGS), tmp_path / folder)
-    for name in SAME:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
 
 def test_killed_by_the_system(tmp_path: Path) -> None:
     """kill -9 of the real command in mid-run."""
-    flags = [
-        "--set",
-        "checkpoint_every=50",
-        "--steps",
-        "1500",
-        "--set",
-        "data.documents=500",
-        "--set",
-        "data.dev_documents=50",
-        "--device",
-        "cpu",
-    ]
+    settings = ("checkpoint_every=50", "data.documents=500", "data.dev_documents=50")
+    flags = ["--steps", "1500", "--device", "cpu", *(word for one in settings for word in ("--set", one))]
     topicscope("train", *flags, "--out", str(tmp_path / "whole"), "--json")
     cut = tmp_path / "cut"
     process = started("train", *flags, "--out", str(cut), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -124,8 +110,7 @@ def test_killed_by_the_system(tmp_path: Path) -> None:
     process.wait()
     assert not (cut / "results.json").exists()
     topicscope("train", "--out", str(cut), "--resume")
-    for name in SAME:
-        assert (cut / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+    assert contents(cut) == contents(tmp_path / "whole")
     assert json.loads((cut / "environment.json").read_text())["resumed_at"] >= 50
 
 
@@ -150,11 +135,8 @@ def test_a_damaged_checkpoint_or_another_config_is_refused(tmp_path: Path) -> No
     with pytest.raises(InputError, match="another config"):
         load_checkpoint(path, other)
     tensors, note = read_tensors(path, "")
-    files.write_tensors(
-        tmp_path / "nameless.safetensors",
-        tensors,
-        {k: v for k, v in note.items() if k not in ("fingerprint", "digest")},
-    )
+    nameless = {key: value for key, value in note.items() if key not in ("fingerprint", "digest")}
+    files.write_tensors(tmp_path / "nameless.safetensors", tensors, nameless)
     with pytest.raises(InputError, match="another config"):  # or of none that can be checked
         load_checkpoint(tmp_path / "nameless.safetensors", other)
     path.write_bytes(path.read_bytes()[:-100])

@@ -12,13 +12,12 @@ import torch
 
 from tests.calling import topicscope
 from tests.training.bigram import Bigram
-from tests.training.settings import SMALL
+from tests.training.settings import SMALL, paused
 from topicscope import InputError, ModelConfig, Objective, RunConfig, read, sandbox_timeline, sweep, train
-from topicscope.ground import Interrupted
 from topicscope.laws import LAWS
 from topicscope.model import Weights
 from topicscope.pages import Lines, sections
-from topicscope.training import RunData, ask_to_pause
+from topicscope.training import RunData
 from topicscope.world import stack
 
 SETTINGS: dict[str, Any] = SMALL | {
@@ -99,12 +98,7 @@ def test_it_trains_alone_and_together_to_the_same_bytes(folder: Path) -> None:
 def test_it_resumes_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     config = RunConfig.of(SETTINGS)
 
-    def pause(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
-        if done == 50:
-            ask_to_pause(tmp_path / "run")
-
-    with pytest.raises(Interrupted):
-        train(config, tmp_path / "run", progress=pause)
+    paused(config, tmp_path / "run", 50)
     train(config, tmp_path / "run", resume=True)
     for name in ("weights.safetensors", "results.json", "metrics.jsonl", "config.yaml"):
         assert (tmp_path / "run" / name).read_bytes() == (folder / name).read_bytes()

@@ -1,4 +1,4 @@
-"""When topic structure appears in a run, and how much of the mixtures its attention holds."""
+"""A run against the truth: its topics, its mixtures, and W*."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 import torch
 
-from tests.command import topicscope
-from topicscope import RunConfig, train
+from tests.calling import topicscope
+from tests.training import settings
+from topicscope import RunConfig, read, train
+from topicscope.ground import Stream
 from topicscope.ground.errors import InputError
+from topicscope.laws import training_optimum, world_optimum
 from topicscope.measure import direct_scores, read_timeline
 from topicscope.model import ModelConfig, dense_forward, word_scores
-from topicscope.model.dense import attention
-from topicscope.training import RunData, timeline, topic_ceiling
+from topicscope.model.passes import attention
+from topicscope.theory import given_moments, relative_distance, uniform_optimum
+from topicscope.training import RunData, TopicCeiling, compare_with_optimum, own_optimum, timeline, topic_ceiling
 from topicscope.training.timeline import is_sandbox, read_snapshots, sandbox_effects, sandbox_timeline
-from topicscope.world import MASK, MaskedDocuments
+from topicscope.world import MASK, MaskedDocuments, mask_keys, word_counts
 
 SETTINGS = {
     "steps": 120,
@@ -33,37 +37,38 @@ SETTINGS = {
     "checkpoint_every": 50,
     "device": "cpu",
 }
+SMALL = SETTINGS | {"steps": 2, "snapshots": [0, 2]}
 
 
-def test_snapshots_are_the_weights_at_those_steps(tmp_path: Path) -> None:
-    config = RunConfig.of(SETTINGS)
-    run = train(config)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("timeline") / "run"
+    train(RunConfig.of(SETTINGS), path)
+    return path
+
+
+def test_snapshots_are_the_weights_at_those_steps(folder: Path, tmp_path: Path) -> None:
+    run = train(RunConfig.of(SETTINGS))
     assert list(run.snapshots) == [0, 3, 50, 120]
     short = train(RunConfig.of(SETTINGS | {"steps": 50, "snapshots": "none"}))
     for name, weights in short.weights.items():
         np.testing.assert_array_equal(run.snapshots[50][name], weights)
         np.testing.assert_array_equal(run.snapshots[120][name], run.weights[name])
     assert short.snapshots == {}
-    train(config, tmp_path / "run")
-    _, stored = read_snapshots(tmp_path / "run")
+    _, stored = read_snapshots(folder)
     assert list(stored) == list(run.snapshots)
     for step, parts in stored.items():
         for name, weights in parts.items():
             np.testing.assert_array_equal(weights, run.snapshots[step][name])
-    train(RunConfig.of(SETTINGS | {"snapshots": "none"}), tmp_path / "run", force=True)
-    with pytest.raises(InputError, match="step 121 is after the last of 120 steps"):
-        RunConfig.of(SETTINGS | {"snapshots": [0, 121]})
+    train(RunConfig.of(SETTINGS | {"snapshots": "none", "steps": 2}), tmp_path / "run")
     with pytest.raises(InputError, match="has no snapshots; train with --snapshots log"):
         read_snapshots(tmp_path / "run")
 
 
 def test_word_scores_are_those_of_the_dense_pass() -> None:
     """Embedding and biases included."""
-    config = RunConfig.of(
-        SETTINGS
-        | {"model": {"embedding": "trained", "key_bias": "trained", "query_bias": "trained"}, "dtype": "float64"}
-    )
-    weights = train(config).weights
+    model = dict.fromkeys(("embedding", "key_bias", "query_bias"), "trained")
+    weights = train(RunConfig.of(SMALL | {"model": model, "dtype": "float64"})).weights
     words = np.array([[3, 7, 7, 12, 20, 1]])
     z = torch.from_numpy(weights["embedding"][:, words[0]])[None]
     parts = {name: torch.from_numpy(value) for name, value in weights.items()}
@@ -73,12 +78,11 @@ def test_word_scores_are_those_of_the_dense_pass() -> None:
     np.testing.assert_allclose(ours, dense.numpy().T, rtol=1e-10)
 
 
-def test_effects_are_means_over_the_true_topics() -> None:
-    config = RunConfig.of(SETTINGS)
-    run = train(config)
+def test_effects_are_means_over_the_true_topics(folder: Path) -> None:
+    run = read(folder)
     found = sandbox_effects(run.config, run.snapshots, 100)
     assert set(found) == {"value", "attention"}  # words are one-hot
-    value, topic = run.weights["value"].astype(float), config.topic_model.topic_of_word
+    value, topic = run.weights["value"].astype(float), run.config.topic_model.topic_of_word
     pairs = [(i, j) for i in range(1, 21) for j in range(1, 21) if i != j]
     same = np.mean([value[i, j] for i, j in pairs if topic[i] == topic[j]])
     different = np.mean([value[i, j] for i, j in pairs if topic[i] != topic[j]])
@@ -91,11 +95,6 @@ def test_effects_are_means_over_the_true_topics() -> None:
     assert end.interval is not None
     assert end.interval[0] > 0  # it has learnt
     assert abs(start.difference) < 0.1 * end.difference
-    trained = train(RunConfig.of(SETTINGS | {"model": {"embedding": "trained"}, "snapshots": [0, 120]}))
-    assert set(sandbox_effects(trained.config, trained.snapshots, 20)) == {"embedding", "attention"}
-
-
-SMALL = SETTINGS | {"steps": 2, "snapshots": [0, 2]}
 
 
 @pytest.mark.parametrize(
@@ -106,6 +105,7 @@ SMALL = SETTINGS | {"steps": 2, "snapshots": [0, 2]}
         ({"model": {"query": "zero"}}, {"value"}),
         ({"documents": {"kind": "infinite", "topics_per_document": 2}}, {"value"}),
         ({"model": {"embedding": "trained", "dim": 3, "key": "zero"}}, {"embedding"}),
+        ({"model": {"embedding": "trained"}}, {"embedding", "attention"}),
         ({"model": {"value": "diagonal", "key": "zero"}}, {"value"}),
     ],
 )
@@ -179,11 +179,9 @@ def test_folders_of_other_kinds_are_no_sandbox(tmp_path: Path) -> None:
         read_snapshots(tmp_path / "run")
 
 
-def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
-    train(RunConfig.of(SETTINGS), tmp_path / "run")
+def test_the_command_draws_a_sandbox_timeline(folder: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "timeline")
-    done = topicscope("timeline", str(tmp_path / "run"), "--json", "--bootstrap", "50", "--out", out)
-    found = json.loads(done.stdout)
+    found = json.loads(topicscope("timeline", str(folder), "--json", "--bootstrap", "50", "--out", out).stdout)
     assert {row["measure"] for row in found["timeline"]} == {"value", "attention"}
     assert [row["step"] for row in found["timeline"] if row["measure"] == "value"] == [0, 3, 50, 120]
     assert found["moments"][0]["appears"] is not None
@@ -191,16 +189,14 @@ def test_the_command_draws_a_sandbox_timeline(tmp_path: Path) -> None:
     assert header.startswith("measure,step,same,different,difference,ratio,interval_low,interval_high")
     assert "When does topic structure appear?" in (tmp_path / "timeline" / "report.html").read_text()
     assert (tmp_path / "timeline" / "figures" / "timeline.png").exists()
-    assert (
-        "its own topics and texts" in topicscope("timeline", str(tmp_path / "run"), "--corpus", "x.txt", code=2).stderr
-    )
-    assert read_timeline(out) == sandbox_timeline(tmp_path / "run", bootstrap=50)
+    assert "its own topics and texts" in topicscope("timeline", str(folder), "--corpus", "x.txt", code=2).stderr
+    assert read_timeline(out) == sandbox_timeline(folder, bootstrap=50)
     assert json.loads(json.dumps(read_timeline(out).as_dict())) == found
 
 
 def test_snapshots_that_were_exchanged_are_refused(tmp_path: Path) -> None:
-    train(RunConfig.of(SETTINGS), tmp_path / "run")
-    first, *_, last = sorted((tmp_path / "run" / "snapshots").iterdir())
+    train(RunConfig.of(SMALL), tmp_path / "run", with_floors=False)
+    first, last = sorted((tmp_path / "run" / "snapshots").iterdir())
     first.rename(tmp_path / "kept")
     last.rename(first)
     (tmp_path / "kept").rename(last)
@@ -248,9 +244,8 @@ def test_mean_outputs_are_those_of_the_dense_pass(model: dict[str, Any]) -> None
     tensors["head"] = torch.eye(config.model.width(vocabulary), dtype=torch.float64)
     bare = RunConfig.of(MIXED, model={**model, "head": "untied", "prediction_bias": "none"}).model
     output = dense_forward(bare, tensors, shown, shown >= 0, vocabulary).mean(2).numpy()
-    np.testing.assert_allclose(
-        config.model.mean_outputs(parts, dev.shown_counts(vocabulary)), output, atol=1e-10, rtol=1e-10
-    )
+    found = config.model.mean_outputs(parts, dev.shown_counts(vocabulary))
+    np.testing.assert_allclose(found, output, atol=1e-10, rtol=1e-10)
 
 
 def test_the_ceiling_is_that_of_all_hypotheses_enumerated() -> None:
@@ -285,21 +280,25 @@ def test_the_ceiling_is_that_of_all_hypotheses_enumerated() -> None:
     assert found.posterior.r2 == pytest.approx(direct_scores(np.array(posterior), shares, seed=0).r2, abs=1e-10)
 
 
+def scores(ceiling: TopicCeiling | None) -> list[float]:
+    """R2 of the model, of the words, and at best."""
+    assert ceiling is not None
+    return [float(one.r2 or 0) for one in (ceiling.model, ceiling.bag_of_words, ceiling.posterior)]
+
+
 def test_no_probe_does_better_than_the_posterior() -> None:
     """Of short documents much cannot be known."""
     config = RunConfig.of(MIXED)
     run = train(config)
     trained = topic_ceiling(config, run.weights)
     assert trained is not None
-    assert trained.model.r2 is not None
-    assert trained.bag_of_words.r2 is not None
-    assert trained.posterior.r2 is not None
     assert trained.posterior.interval is not None
+    model, words, best = scores(trained)
     assert trained.documents == 600
-    assert 0.5 < trained.model.r2 < trained.posterior.r2 < 0.97
-    assert trained.bag_of_words.r2 < trained.posterior.r2
-    assert trained.posterior.interval[0] < trained.posterior.r2 < trained.posterior.interval[1]
-    assert f"at best {trained.posterior.r2:.3f} [" in trained.sentence
+    assert 0.5 < model < best < 0.97
+    assert words < best
+    assert trained.posterior.interval[0] < best < trained.posterior.interval[1]
+    assert f"at best {best:.3f} [" in trained.sentence
 
 
 @pytest.mark.parametrize("hide_masked", [False, True])
@@ -308,18 +307,150 @@ def test_random_weights_and_words_stay_below_the_posterior(hide_masked: bool) ->
         config = RunConfig.of(MIXED, seed=seed, model={"hide_masked": hide_masked})
         rng, vocabulary = np.random.default_rng(seed), config.topic_model.vocabulary
         shapes = config.model.trained_shapes(vocabulary)
-        found = topic_ceiling(config, {name: rng.normal(size=shape) for name, shape in shapes.items()})
-        assert found is not None
-        assert found.model.r2 is not None
-        assert found.bag_of_words.r2 is not None
-        assert found.posterior.r2 is not None
-        assert max(found.model.r2, found.bag_of_words.r2) < found.posterior.r2
+        weights = {name: rng.normal(size=shape) for name, shape in shapes.items()}
+        *others, best = scores(topic_ceiling(config, weights))
+        assert max(others) < best
 
 
 def test_where_mixtures_are_not_known_nothing_is_said(tmp_path: Any) -> None:
-    infinite = RunConfig.of(MIXED, documents={"length": "infinite"})
-    assert topic_ceiling(infinite, {}) is None
-    few = RunConfig.of(MIXED, data={"dev_documents": 9})
-    assert topic_ceiling(few, {}) is None
     (tmp_path / "dev.txt").write_text("1 2 3 END\n" * 20)
-    assert topic_ceiling(RunConfig.of(MIXED, data={"dev_file": str(tmp_path / "dev.txt")}), {}) is None
+    infinite, few, file = {"length": "infinite"}, {"dev_documents": 9}, {"dev_file": str(tmp_path / "dev.txt")}
+    for more in ({"documents": infinite}, {"data": few}, {"data": file}):
+        assert topic_ceiling(RunConfig.of(MIXED | more), {}) is None
+
+
+UNIFORM: dict[str, Any] = {
+    **settings.SMALL,
+    "dtype": "float64",
+    "objective": {"loss": "squared"},
+    "model": {"key": "zero", "query": "zero", "prediction_bias": "none"},
+}
+
+
+def uniform(**more: Any) -> RunConfig:
+    return RunConfig.of(UNIFORM, **more)
+
+
+def test_a_run_says_how_far_it_is_from_the_optimum() -> None:
+    run = train(uniform(), with_floors=False)
+    expected = relative_distance(run.weights["value"], world_optimum(run.config).matrix())
+    assert run.results["distance_to_optimum"] == pytest.approx(expected, rel=1e-12)
+    assert any("from W*" in sentence for sentence in run.summary())
+    assert run.facts()["W_V, distance to W* (relative)"] == run.results["distance_to_optimum"]
+    assert run.facts()["exact loss of W* (all documents)"] == world_optimum(run.config).loss
+    mean = train(uniform(objective={"loss": "squared-mean"}), with_floors=False)
+    assert mean.results["optimum_loss"] == pytest.approx(run.results["optimum_loss"] / 7, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"objective": {"loss": "cross-entropy"}}, {"model": {"key": "trained", "query": "trained"}}]
+)
+def test_a_run_that_does_not_end_in_the_optimum_says_nothing_of_it(settings: dict[str, Any]) -> None:
+    run = train(RunConfig.of(UNIFORM | settings))
+    assert training_optimum(run.config) == (None, None, "")
+    assert not {"distance_to_optimum", "no_optimum", "optimum_loss"} & set(run.results)
+    assert not any("W*" in sentence for sentence in run.summary())
+
+
+def test_a_run_that_has_no_optimum_says_why() -> None:
+    run = train(uniform(objective={"loss": "squared", "l2": 0.1}))
+    assert "distance_to_optimum" not in run.results
+    (sentence,) = (sentence for sentence in run.summary() if "W*" in sentence)
+    assert sentence == f"No distance to W*: {run.results['no_optimum']}."
+    assert run.results["no_optimum"].startswith("the L2 penalty (objective.l2) moves the optimum")
+
+
+def test_own_documents_have_an_optimum_of_their_own() -> None:
+    """No other matrix has a lower expected loss on the run's documents; one draw of masks is another problem."""
+    fresh, once = uniform(data={"documents": 60}), uniform(data={"documents": 60}, masking={"fresh": False})
+    exact, documents = own_optimum(fresh), RunData(fresh).train.finite()
+    moments = given_moments(word_counts(documents.words, 7), fresh.masking)
+    assert np.abs(exact @ moments.shown - moments.joint).max() < 1e-14  # the gradient vanishes
+    masked = documents.masked(once.masking, once.topic_model, mask_keys(Stream.TRAIN_MASKS, once.seed))
+    rows = masked.batches(once.topic_model, once.masking, np.dtype("float64"), uniform=True)
+    drawn = own_optimum(once)
+    assert drawn == pytest.approx(uniform_optimum(rows).matrix)
+    assert relative_distance(drawn, exact) > 0.1
+
+
+PROPORTIONS = [[1, 0, 0], [0.5, 0.5, 0], [0, 0.3, 0.7]]
+WHOLE_LAW: dict[str, Any] = {
+    "documents": {"kind": "given", "proportions": PROPORTIONS, "length": "infinite"},
+    "data": {"documents": 3},
+    "batch_size": 3,
+}
+
+
+def test_gradient_descent_ends_in_the_optimum_of_its_own_documents() -> None:
+    descent: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": 3.0}, "model": {"init_scale": 0.0}}
+    run = train(uniform(**WHOLE_LAW, **descent, steps=2000), with_floors=False)
+    distances = compare_with_optimum(run).distances
+    assert distances["own_documents"] < 1e-4
+    assert distances["optimum"] < 1e-4  # every document of the law is there, once
+    assert distances["theorem2"] < 1e-4
+    assert distances["limit"] > 0.1
+
+
+@pytest.mark.parametrize("loss", ["squared", "squared-mean"])
+def test_a_run_of_sgd_is_compared_with_where_flow_would_be(loss: str) -> None:
+    """A start that is not zero, a frozen bias, and the whole law in every step: only the size of a step is left."""
+    model, rate = {"init_scale": 0.3, "prediction_bias": 0.2}, 0.07 if loss == "squared-mean" else 0.01
+    descent: dict[str, Any] = {"optimizer": {"name": "sgd", "lr": rate}, "objective": {"loss": loss}, "model": model}
+    compared = compare_with_optimum(train(uniform(**WHOLE_LAW, **descent, steps=400), with_floors=False))
+    assert compared.distances["predicted"] < 0.002
+    assert compared.distances["optimum"] > 0.3
+    assert compared.notes == ()
+
+
+def test_where_flow_predicts_nothing_the_comparison_says_why() -> None:
+    """The table of laws has the other reasons (tests/laws/test_coverage.py)."""
+    compared = compare_with_optimum(train(uniform(optimizer={"name": "adam"}), with_floors=False))
+    assert "predicted" not in compared.distances
+    assert compared.notes == ("No predicted W(t): it holds for SGD without momentum.",)
+
+
+def test_a_run_that_diverged_is_compared_with_a_warning() -> None:
+    run = train(uniform(optimizer={"name": "sgd", "lr": 1e3}, steps=40, evaluate_every=20), with_floors=False)
+    assert run.status == "diverged"
+    warned, unpredicted = compare_with_optimum(run).notes
+    assert warned == f"The run diverged at step {run.results['steps']}: its matrix is the last one that was sound."
+    assert unpredicted == "No predicted W(t): the run diverged."
+    assert run.results["steps"] == 2
+    assert run.results["dev_step"] == 0  # step 20 was taken, but behind the end of the run
+    assert "dev loss" not in run.facts()
+    assert run.facts()["dev loss at step 0, before it diverged"] == run.results["dev_loss"]
+
+
+def test_documents_from_a_file_have_no_law(tmp_path: Any) -> None:
+    (tmp_path / "text").write_text("0 1 2 3 END\n4 5 5 1 END\n2 2 3 0 END\n")
+    run = train(uniform(data={"train_file": str(tmp_path / "text"), "documents": 3}), with_floors=False)
+    comparison = compare_with_optimum(run)
+    assert comparison.best is None
+    assert list(comparison.distances) == ["own_documents"]
+    assert "documents come from a file" in comparison.notes[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", range(3))
+def test_sgd_is_where_flow_is_predicted_to_be(world: int) -> None:
+    """Within 2% of W(t) at the last step, when the slowest topic contrast is half learnt."""
+    rng = np.random.default_rng(world)
+    topics = int(rng.integers(2, 5))
+    settings = {
+        "topic_model": {"topics": topics, "words_per_topic": 3, "word_probabilities": rng.dirichlet([3] * 3).tolist()},
+        "documents": {
+            "kind": "given",
+            "proportions": rng.dirichlet([0.4] * topics, 5).tolist(),
+            "length": "infinite" if world % 2 else 12,
+        },
+        "masking": {"p_mask": float(rng.uniform(0.1, 0.5)), "p_correct": 0.2},
+        "data": {"documents": 100_000},
+        "batch_size": 500 if world % 2 else 4000,  # infinite documents repeat the five of the law
+        "steps": 600,
+    }
+    best = world_optimum(uniform(**settings))
+    time = max(mode.half_time or 0 for mode in best.modes if mode.name.startswith("topic"))
+    run = train(uniform(**settings, optimizer={"name": "sgd", "lr": time / 600}, snapshots=[0]), with_floors=False)
+    predicted = best.value_at(time, run.snapshots[0]["value"])
+    assert relative_distance(run.weights["value"], predicted) < 0.02
+    assert relative_distance(run.weights["value"], best.matrix()) > 0.1  # slow modes are not learnt yet

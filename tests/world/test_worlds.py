@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 from safetensors.numpy import save_file
 
-from tests.model.test_collapsed import compare
+from tests.model.test_passes import compare
 from tests.world.samples import keys, one_batch
 from topicscope import InputError, RunConfig
 from topicscope.model import ModelConfig, Objective

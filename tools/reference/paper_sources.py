@@ -22,7 +22,7 @@ SOURCES: dict[str, Source] = {
     "figure1": Source(
         "Section 4; model: eq 6, losses: eq 3 and eq 4",
         "E = W_E'W_E, averaged over pairs of words of one topic and of two",
-        ("model/dense.py",),
+        ("model/passes.py",),
     ),
     "figure2": Source("Section 5.2; eq 7 with the penalty of eq 2", THEOREM2, ("theory/theorem2.py",)),
     "figure3": Source("Section 6.2", "cos(e_i, e_j) of two word embeddings", ("language/commands.py",)),
@@ -55,7 +55,7 @@ SOURCES: dict[str, Source] = {
         ("theory/attention_loss.py",),
     ),
     "figure9": Source("Appendix E.1; eq 7, no penalty", THEOREM2, ("theory/lemma1.py",)),
-    "figure10": Source("Appendix E.1; eq 7, all matrices trained", THEOREM2, ("model/dense.py",)),
+    "figure10": Source("Appendix E.1; eq 7, all matrices trained", THEOREM2, ("model/passes.py",)),
     "table1": Source(
         "Section 6.2",
         "mean over same-topic pairs / mean over different-topic pairs, each word in one topic",

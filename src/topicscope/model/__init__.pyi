@@ -10,10 +10,14 @@ from .architecture import (
     WordTable as WordTable,
     register_architecture as register_architecture,
 )
-from .dense import attention as attention, dense_forward as dense_forward, dense_loss as dense_loss
 from .one_layer import (
     AnyModel as AnyModel,
     ModelConfig as ModelConfig,
     word_scores as word_scores,
 )
-from .weights import Weights as Weights
+from .passes import (
+    Weights as Weights,
+    attention as attention,
+    dense_forward as dense_forward,
+    dense_loss as dense_loss,
+)

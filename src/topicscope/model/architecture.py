@@ -21,7 +21,7 @@ from topicscope.world import Masking, TopicModel
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from topicscope.model.weights import Weights
+    from topicscope.model.passes import Weights
     from topicscope.world import Batch
 
 Arrays = Mapping[str, np.ndarray]
@@ -116,16 +116,14 @@ class Architecture(ABC):
         """What can only be said once the vocabulary is known; raises InputError."""
 
     @abstractmethod
-    def trained_shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]:
-        """Of the trained parts."""
+    def trained_shapes(self, vocabulary: int) -> dict[str, tuple[int, ...]]: ...
 
     @abstractmethod
     def outputs(self, weights: Weights, batch: Batch) -> Float[Tensor, "E R V"]:
         """The prediction of every row of a batch: logits, or numbers under squared loss."""
 
     @abstractmethod
-    def read(self, weights: Arrays) -> Reading:
-        """What the parts of one model say about words."""
+    def read(self, weights: Arrays) -> Reading: ...
 
     @property
     def layout(self) -> Layout:
@@ -144,7 +142,6 @@ class Architecture(ABC):
         return values
 
     def frozen(self, topic_model: TopicModel, masking: Masking) -> dict[str, Float[np.ndarray, ...]]:
-        """The parts that are frozen at numbers."""
         return {}
 
     def same_start(self) -> Self:
@@ -155,20 +152,19 @@ class Architecture(ABC):
         return Followed()
 
     def table_symbols(self) -> dict[str, str]:
-        """What figures call the tables that are followed."""
         _, tables, grams = self.followed()
         products = {name: f"{self.SYMBOLS[part]}'{self.SYMBOLS[part]}" for name, part in grams.items()}
         return {name: self.SYMBOLS[part] for name, part in tables.items()} | products
 
     def loss(self, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " E"]:
         """The loss of every model on a batch, without the L2 penalty."""
-        from topicscope.model.weights import loss_of
+        from topicscope.model.passes import loss_of
 
         return loss_of(self, weights, objective, batch)
 
     def document_losses(self, weights: Weights, objective: Objective, batch: Batch) -> Float[Tensor, " B"]:
         """The loss of a single model on each document of its batch; their mean is `loss`."""
-        from topicscope.model.weights import losses_of_documents
+        from topicscope.model.passes import losses_of_documents
 
         return losses_of_documents(self, weights, objective, batch)
 
@@ -179,7 +175,7 @@ class Architecture(ABC):
 
         `wanted`: parts whose gradient is needed; None: all trained parts. Other gradients are not touched.
         """
-        from topicscope.model.weights import gradient_by_autograd
+        from topicscope.model.passes import gradient_by_autograd
 
         return gradient_by_autograd(self, weights, objective, batch, wanted)
 
@@ -192,7 +188,6 @@ class Architecture(ABC):
         return None
 
     def operations(self, vocabulary: int, rows: float) -> float:
-        """Arithmetic operations of a step on so many rows."""
         return 6 * rows * vocabulary**2
 
 
@@ -224,6 +219,5 @@ def architecture_of(settings: object) -> Architecture:
 
 
 def settings_of(model: Architecture) -> dict[str, object]:
-    """What a configuration file holds of an architecture."""
     name = {} if model.NAME == DEFAULT else {"architecture": model.NAME}
     return name | adapter_of(type(model)).dump_python(model, mode="json")

@@ -1,6 +1,6 @@
 """The collapsed pass over one-hot words as compiled loops: loss and gradient of one model, in one call.
 
-The same as collapsed.py, which is the specification, where some 60 calls of PyTorch cost as much as the products. One
+The same as passes.py, which is the specification, where some 60 calls of PyTorch cost as much as the products. One
 model after another stays in the cache. Rows are softmaxed in place, and biases of the output are added to its rows,
 not to the table: attention sums to 1. An array of size zero stands for a part that is absent, or not wanted.
 """
@@ -17,8 +17,6 @@ LANES = 8  # numbers that a CPU handles at once
 
 
 class Arrays(NamedTuple):
-    """Parts of one model, or their gradients."""
-
     key: Float[np.ndarray, "d_a V"]
     query: Float[np.ndarray, "d_a V"]
     value: Float[np.ndarray, "V V"]

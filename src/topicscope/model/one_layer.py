@@ -1,6 +1,6 @@
 """The one-layer transformer of Section 3.3: its parts, which of them are trained, and what it is at the level of words.
 
-`dense.py` is its pass as eq 6 is written, `collapsed.py` the one that runs.
+passes.py has its pass as eq 6 is written, and the one that runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from topicscope.world import Masking, TopicModel, matrix_of
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from topicscope.model.weights import Weights
+    from topicscope.model.passes import Weights
     from topicscope.world import Batch
 
 Bias = Literal["none", "trained"] | Entry
@@ -198,19 +198,19 @@ class ModelConfig(Architecture):
         return Followed(value, {"value": value} if value and self.one_hot else {}, grams)
 
     def outputs(self, weights: Weights, batch: Batch) -> Float[Tensor, "E R V"]:
-        from topicscope.model.collapsed import outputs
+        from topicscope.model.passes import outputs
 
         return outputs(self, weights, batch)
 
     def loss_and_gradient(
         self, weights: Weights, objective: Objective, batch: Batch, wanted: Collection[str] | None = None
     ) -> Float[Tensor, " E"]:
-        from topicscope.model.collapsed import loss_and_gradient
+        from topicscope.model.passes import loss_and_gradient
 
         return loss_and_gradient(self, weights, objective, batch, wanted)
 
     def fast_pass(self, weights: Weights, objective: Objective) -> Gradient:
-        from topicscope.model.collapsed import CompiledPass
+        from topicscope.model.passes import CompiledPass
 
         return CompiledPass(self, weights, objective) if self.one_hot else super().fast_pass(weights, objective)
 
@@ -262,11 +262,7 @@ class OneLayerReading(Reading):
 
 
 def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
-    """Attention scores between words (eq 5), query word in rows; a missing query matrix counts as zero.
-
-    >>> word_scores({"key": np.eye(4), "query": 2 * np.eye(4)})[0].tolist()  # 2 / sqrt(d_a)
-    [1.0, 0.0, 0.0, 0.0]
-    """
+    """Attention scores between words (eq 5), query word in rows; a missing query matrix counts as zero."""
     key = weights["key"].astype(float)
     query = weights["query"].astype(float) if "query" in weights else np.zeros_like(key)
     if "embedding" in weights:
@@ -279,7 +275,5 @@ def word_scores(weights: Arrays) -> Float[np.ndarray, "V V"]:
 # An `Architecture` as a field of a configuration: the one-layer transformer where it is not named. It is not typed as
 # one, since theorems and laws, which are about the one-layer transformer, ask for its own settings.
 AnyModel = Annotated[
-    Any,
-    PlainValidator(architecture_of, json_schema_input_type=ModelConfig),
-    PlainSerializer(settings_of),
+    Any, PlainValidator(architecture_of, json_schema_input_type=ModelConfig), PlainSerializer(settings_of)
 ]

@@ -8,20 +8,18 @@ from .grid import (
     read_grid as read_grid,
 )
 from .kinds import KINDS as KINDS, PointResult as PointResult, SweepKind as SweepKind
-from .result import (
-    SWEEP as SWEEP,
-    Row as Row,
-    Sweep as Sweep,
-    read_sweep as read_sweep,
-    stored_points as stored_points,
-)
 from .run import (
     PHASE as PHASE,
+    SWEEP as SWEEP,
     Estimate as Estimate,
     Place as Place,
+    Row as Row,
+    Sweep as Sweep,
     compute as compute,
     devices as devices,
     estimate as estimate,
     pack as pack,
+    read_sweep as read_sweep,
+    stored_points as stored_points,
     sweep as sweep,
 )

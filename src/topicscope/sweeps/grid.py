@@ -195,7 +195,6 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
 
 
 def placed(base: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
-    """The settings of `base` with some changed, by their dotted names."""
     settings = copy.deepcopy(dict(base))
     for name, value in values.items():
         assign(settings, name, value)

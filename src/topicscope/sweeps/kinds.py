@@ -91,10 +91,7 @@ def pretrain_result(run: pretraining.PretrainRun) -> PointResult:
 
 
 def probe_result(probe: language.Probe) -> PointResult:
-    """The effects of the trained model, and with two prefixes those of its controls.
-
-    'random_': the same architecture with random weights. 'cooccurring_': the pairs of words that occur together most.
-    """
+    """Of the trained model, and with prefixes of random weights and of the words that occur together most."""
     measures: dict[str, Measure] = {"word_count": probe.rows[0].words, "topic_count": probe.rows[0].topics}
     for row in probe.rows:
         for name, effect in (("cosine", row.cosine), ("dot", row.dot), ("attention", row.attention)):

@@ -1,8 +1,3 @@
-from .comparison import (
-    OptimumComparison as OptimumComparison,
-    compare_with_optimum as compare_with_optimum,
-    own_optimum as own_optimum,
-)
 from .config import (
     BLOCK as BLOCK,
     TOGETHER as TOGETHER,
@@ -24,15 +19,25 @@ from .optimiser import (
     optimiser_names as optimiser_names,
     register_optimiser as register_optimiser,
 )
-from .result import Run as Run, Runs as Runs, read_run as read_run, stored_configs as stored_configs
+from .result import (
+    Run as Run,
+    Runs as Runs,
+    WatchedRun as WatchedRun,
+    ask_to_pause as ask_to_pause,
+    ask_to_stop as ask_to_stop,
+    read_run as read_run,
+    stored_configs as stored_configs,
+)
 from .run import train as train
 from .timeline import (
+    OptimumComparison as OptimumComparison,
     TopicCeiling as TopicCeiling,
+    compare_with_optimum as compare_with_optimum,
     is_sandbox as is_sandbox,
+    own_optimum as own_optimum,
     read_snapshots as read_snapshots,
     sandbox_effects as sandbox_effects,
     sandbox_timeline as sandbox_timeline,
     snapshot_timeline as snapshot_timeline,
     topic_ceiling as topic_ceiling,
 )
-from .watching import WatchedRun as WatchedRun, ask_to_pause as ask_to_pause, ask_to_stop as ask_to_stop

@@ -1,10 +1,4 @@
-"""A training run as data, and what it will cost. `RunConfig()` is the paper's run of Section 6.1.
-
-Every setting can be given in a YAML file, by `--set`, or by keyword.
-
->>> RunConfig.of({"optimizer": {"lr": 0.1}}, steps=100).optimizer.lr
-0.1
-"""
+"""A training run as data, and what it will cost. `RunConfig()` is the paper's run of Section 6.1."""
 
 from __future__ import annotations
 
@@ -305,11 +299,7 @@ SCHEDULES = ("joint", "two-stage", "alternating")
 
 
 def named_schedule(name: str, model: Architecture, vocabulary: int, steps: int) -> Schedule:
-    """A schedule by its name.
-
-    'joint': all at once. 'two-stage': everything but attention for half of the steps, then key and query.
-    'alternating': the same in turns of 100 steps.
-    """
+    """'two-stage': all but attention for half of the steps, then key and query. 'alternating': in turns of 100."""
     refuse((name not in SCHEDULES, f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}"))
     if name == "joint":
         return Schedule()
@@ -350,12 +340,7 @@ MOST_TOGETHER = 1024  # models of a pack on a GPU; larger packs are no quicker p
 
 
 def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = False) -> Cost:
-    """A bound on memory and disk, and a guess of seconds, of runs that train together: all at once on a GPU.
-
-    >>> short, long = cost_of([RunConfig(steps=100)]), cost_of([RunConfig(steps=100_000)])
-    >>> short.memory < 1e9, long.seconds > 10 * short.seconds
-    (True, True)
-    """
+    """A bound on memory and disk, and a guess of seconds, of runs that train together: all at once on a GPU."""
     config, count = configs[0], len(configs)
     model, topic_model, prior = config.model, config.topic_model, config.documents
     v, topics, words = topic_model.vocabulary, topic_model.topics, topic_model.words
@@ -386,7 +371,7 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     shapes = model.trained_shapes(v)
     parameters = sum(map(math.prod, shapes.values()))
     followed = math.prod(shapes.get(model.followed().rotating or "", (0,)))
-    remembered = OPTIMISERS[config.optimizer.name].remembered(config.optimizer)
+    remembered = len(OPTIMISERS[config.optimizer.name].moments(config.optimizer))
     weights = max(8 + 2 * remembered, 24 / real) * real * parameters + (8 * real + 32) * v**2 + 10 * real * followed
     floor = 0.0
     if floors and config.floors and config.data.dev_file is None:  # posteriors
@@ -427,17 +412,8 @@ def together(config: RunConfig) -> int:
     return max(1, min(MOST_TOGETHER, int(PACKED / each)))
 
 
-def quicker_on_gpu(configs: Sequence[RunConfig]) -> bool:
-    """Whether a GPU would take less time than one core."""
-    return cost_of(configs, gpu=True).seconds < cost_of(configs).seconds
-
-
 def settings_that_cost(configs: Sequence[RunConfig], *, gpu: bool = False) -> str:
-    """The settings that drive the estimate, with their values, for error messages.
-
-    >>> settings_that_cost([RunConfig.of({"topic_model": {"words_per_topic": 1000}}, steps=100)])
-    'topic_model.words_per_topic 1000'
-    """
+    """The settings that drive the estimate, with their values: 'topic_model.words_per_topic 1000'."""
     count = len(configs) if gpu else min(len(configs), TOGETHER)
     text = driving(configs[0], RunConfig(), lambda one: cost_of([one] * count, gpu=gpu))
     return text if len(configs) <= TOGETHER else f"{text}, number of runs {len(configs)}"

@@ -20,12 +20,7 @@ ENDLESS_DOCUMENTS = 500  # infinite documents whose differences from the floor a
 
 
 class RunData:
-    """Training and development documents of one run, drawn or read when they are first asked for.
-
-    >>> data = RunData(RunConfig.of({"data": {"documents": 30, "dev_documents": 20}}))
-    >>> len(data.train), len(data.dev), sorted(data.task.floors())
-    (30, 20, ['bayes', 'bayes_topics'])
-    """
+    """Training and development documents of one run, drawn or read when they are first asked for."""
 
     def __init__(self, config: RunConfig) -> None:
         self.config = config
@@ -55,10 +50,7 @@ class RunData:
 
 
 class MaskedTask:
-    """Masked positions are hidden, and their words predicted. The floors are those of the Bayes-optimal predictor.
-
-    Another task, such as predicting the next word, is a class with the same methods beside this one.
-    """
+    """Masked positions are hidden, and their words predicted. Another task is a class with the same methods."""
 
     def __init__(self, config: RunConfig, dev: Documents | InfiniteDocuments) -> None:
         self.config, self.no_floor = config, ""
@@ -72,17 +64,11 @@ class MaskedTask:
         return hidden.batches(config.topic_model, config.masking, np.dtype(real), **layout)
 
     def floors(self) -> dict[str, dict[str, float]]:
-        """The floors of the dev loss.
+        """The floors of the dev loss; none where documents come from a file, whose prior is not known.
 
-        `bayes`: the predictor is that of the configured prior; its loss is a mean over the dev set, with a standard
-        error, and with a numerical error where the posterior is an estimate. `no_floor` says why there is none, where
-        no estimate is good enough.
-
-        `bayes_topics`: a predictor that knows the posterior of the document's topics and uses nothing else.
-        Attention that is the same for every query comes near to it; it is no bound (the words of a very short document
-        say more than its topics). `least_squares`: the exact optimum, over this very dev set, of all models with
-        uniform attention; squared losses only. On a small dev set it is far below what a model trained elsewhere can
-        reach. Documents from a file have no floors: their prior is not known.
+        `bayes`: the predictor of the configured prior; `no_floor` says why there is none, where no estimate is good
+        enough. `bayes_topics`: it uses the posterior of the document's topics alone, which is no bound (the words of a
+        very short document say more). `least_squares`: the exact optimum of uniform attention over this very dev set.
         """
         config, dev = self.config, self.dev
         if config.data.dev_file is not None:
@@ -129,10 +115,8 @@ class MaskedTask:
     ) -> dict[str, Any]:
         """How far a run is above the floors just found, on the same documents and masks, in the words of its results.
 
-        - `above_floor`: the run's loss less the floor, on the floor's documents.
-        - `above_floor_error`: its standard error, from the differences of the documents (of infinite ones, of the first
-          few hundred). Bayes floors alone: least squares is fitted to these very documents.
-        - `floor_dev_loss`: the run's loss on the documents of the Bayes floor, where these are not the whole dev set.
+        Its standard error comes from the differences of the documents (of infinite ones, of the first few hundred), for
+        Bayes floors alone: least squares is fitted to these very documents.
         """
         above = {name: dev_loss - floor["loss"] for name, floor in floors.items()}
         if not self.floor_costs:
@@ -149,7 +133,6 @@ class MaskedTask:
         return result
 
     def dev_losses(self, weights: Mapping[str, np.ndarray], count: int) -> Float[np.ndarray, " D"]:
-        """Loss of a model on each of the first `count` dev documents, in float64."""
         import torch
 
         from topicscope.model import Weights

@@ -2,8 +2,6 @@
 
 Each model has the documents, masks and initial weights that it has alone. A model that diverges or stops early is
 retired: its figures and weights are kept as they were, and the others do not notice.
-
-`Tracker` measures at every step, in few calls and without leaving the cache; its figures are read once per block.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from topicscope.measure import (
     rotations,
 )
 from topicscope.model import Gradient, Weights
-from topicscope.training.config import BLOCK, RunConfig, quicker_on_gpu
+from topicscope.training.config import BLOCK, RunConfig, cost_of
 from topicscope.training.data import RunData
 from topicscope.training.feed import Feed, Place
 from topicscope.training.optimiser import EnsembleOptimiser
@@ -41,7 +39,10 @@ RELATIONS = ("same", "different", "diagonal")
 
 
 class Tracker:
-    """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means."""
+    """Row s describes the weights before step s: loss on batch s, norms, gradient norms, rotation, block means.
+
+    Measured in few calls and without leaving the cache; the figures are read once per block.
+    """
 
     def __init__(self, weights: Weights, config: RunConfig) -> None:
         topic_model, block = config.topic_model, weights.blocks[0]
@@ -49,13 +50,13 @@ class Tracker:
         self.penalties = config.objective.penalties(weights.trained)
         self.rotating, self.tables, self.grams = config.model.followed()
         self.matrices = [*self.tables, *self.grams]
-        names = [
+        names = (
             "loss",
             *(["objective"] if self.penalties else []),
             *(f"{what}_{part}" for part in weights.trained for what in ("norm", "grad")),
             *(["rotation"] if self.rotating else []),
             *(f"{matrix}_{relation}" for matrix in self.matrices for relation in RELATIONS),
-        ]
+        )
         self.index = {name: i for i, name in enumerate(names)}
         self.masks = relation_masks(topic_model.same_topic, block.dtype, block.device) if self.tables else None
         self.gram_means = (
@@ -81,7 +82,6 @@ class Tracker:
         self.expected = (0, 0)  # what the clock shows then
 
     def record(self, step: int, loss: Float[Tensor, " E"] | float, active: tuple[str, ...]) -> None:
-        """Measure the present weights, and the gradients of the active parts."""
         self.measure(loss, len(self.active), self.history[step % ROTATION_SPAN])
         self.active.append(active)
 
@@ -112,7 +112,6 @@ class Tracker:
 
     @torch.inference_mode()
     def measure_trained(self, loss: Float[Tensor, " E"] | float, number: int, before: Float[Tensor, "E n"]) -> None:
-        """The loss, norms of all trained parts, rotation and block means of tables."""
         row, pairs = self.table[number], self.weights.pairs
         row[0] = loss
         for pair, slot in self.norm_slots[number]:
@@ -144,8 +143,6 @@ class Tracker:
 
 
 class CompiledTracker(Tracker):
-    """The same figures by compiled loops on a CPU."""
-
     def __init__(self, weights: Weights, config: RunConfig) -> None:
         from topicscope.training import kernels
 
@@ -181,8 +178,6 @@ class CompiledTracker(Tracker):
 
 @dataclass
 class Member:
-    """Where one model of the ensemble stands."""
-
     config: RunConfig
     dev: dict[int, float] = field(default_factory=dict)  # dev loss by step
     status: str = "running"  # then 'done', 'stopped' (dev stopped improving, or asked to) or 'diverged'
@@ -209,8 +204,6 @@ Report = Callable[[int, Float[np.ndarray, "S M E"]], None]  # called after every
 
 @dataclass
 class Program:
-    """One step of an ensemble: gradient, figures, optimiser."""
-
     gradient: Gradient
     optimiser: EnsembleOptimiser
     tracker: Tracker
@@ -236,10 +229,7 @@ class Capture:
 
 @dataclass
 class CapturedProgram(Program):
-    """The same calls as CUDA graphs, one for every size of a batch and set of active parts.
-
-    A step is some 190 small calls of PyTorch, which cost as much as the arithmetic.
-    """
+    """The same calls as CUDA graphs, one for every size of a batch and set of active parts: 190 calls are slow."""
 
     captures: dict[tuple[object, ...], Capture] = field(default_factory=dict)
 
@@ -275,14 +265,7 @@ class CapturedProgram(Program):
 
 
 class Ensemble:
-    """Models that take their steps together. `train` is the usual way to run one.
-
-    >>> small = {"topic_model": {"topics": 3, "words_per_topic": 2}, "data": {"documents": 40, "dev_documents": 40}}
-    >>> ensemble = Ensemble([RunConfig.of(small, steps=30, seed=seed) for seed in (0, 1)])
-    >>> ensemble.run()
-    >>> [member.status for member in ensemble.members], ensemble.dev_loss().shape
-    (['done', 'done'], (2,))
-    """
+    """Models that take their steps together. `train` is the usual way to run one."""
 
     def __init__(self, configs: Sequence[RunConfig], data: RunData | None = None) -> None:
         """`data`: the documents of one of the seeds, if they are there already."""
@@ -466,4 +449,5 @@ def check_alike(configs: Sequence[RunConfig]) -> None:
 def resolve_device(configs: Sequence[RunConfig]) -> torch.device:
     """Where runs are trained: 'auto' takes a GPU if there is one and it is quicker."""
     name = configs[0].device
-    return torch.device(usable_device(name, worth_it=name != "auto" or quicker_on_gpu(configs)))
+    worth_it = name != "auto" or cost_of(configs, gpu=True).seconds < cost_of(configs).seconds
+    return torch.device(usable_device(name, worth_it=worth_it))

@@ -45,15 +45,7 @@ class Place:
 
 
 class Feed:
-    """Batches of all data sets, of which there is one per seed; `of` says which of them each model sees.
-
-    >>> from topicscope.training import RunConfig, RunData
-    >>> data = RunData(RunConfig.of({"data": {"documents": 10, "dev_documents": 10}, "batch_size": 5}))
-    >>> feed = Feed([data], [0], torch.device("cpu"), torch.float32)
-    >>> rows = feed.rows(first=0, count=2)  # the documents of the first two steps: one epoch
-    >>> tuple(rows.shape), sorted(rows.flatten().tolist()) == list(range(10))
-    ((2, 1, 5), True)
-    """
+    """Batches of all data sets, of which there is one per seed; `of` says which of them each model sees."""
 
     def __init__(
         self,
@@ -203,11 +195,7 @@ class Text:
         if self.fixed is None:
             place = torch.arange(first, first + steps * size, device=self.device).view(steps, 1, size)
             masks = config.masking.draw_at(
-                text,
-                taken(self.lengths, row),
-                config.topic_model.words,
-                self.keys[:, None, :, None],
-                place,
+                text, taken(self.lengths, row), config.topic_model.words, self.keys[:, None, :, None], place
             )
         else:
             selected, shown = (taken(part, row).flatten(0, 2) for part in self.fixed)

@@ -1,6 +1,6 @@
 """Figures and optimisers in compiled loops: one pass over the weights where PyTorch makes a call for each operation.
 
-The formulas are those of track.py and of torch.optim, which a GPU runs; the tests hold one against the other.
+The formulas are those of `Tracker` and of torch.optim, which a GPU runs; the tests hold one against the other.
 """
 
 import math

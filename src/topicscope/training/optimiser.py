@@ -31,13 +31,13 @@ class Rule(ABC):
     NAME: ClassVar[str]
     SETTINGS: ClassVar[tuple[str, ...]] = ()  # of `Optimizer`, those that only some optimisers have
 
+    def moments(self, settings: Optimizer) -> tuple[str, ...]:
+        """Names of what is remembered of each weight: numbers that start at zero."""
+        return ()
+
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
         """What is remembered before the first step."""
-        return {}
-
-    def remembered(self, settings: Optimizer) -> int:
-        """How many numbers are remembered of each weight."""
-        return 0
+        return {name: weights.new_zeros(weights.shape) for name in self.moments(settings)}
 
     @abstractmethod
     def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
@@ -56,7 +56,6 @@ Kind = TypeVar("Kind", bound=type[Rule])
 
 
 def register_optimiser(cls: Kind) -> Kind:
-    """Let configurations name an optimiser."""
     if cls.NAME in OPTIMISERS:
         raise ValueError(f"an optimiser {cls.NAME!r} exists already")
     OPTIMISERS[cls.NAME] = cls()
@@ -115,14 +114,11 @@ class Adam(Rule):
     NAME = "adam"
     SETTINGS = ("betas", "eps")
 
+    def moments(self, settings: Optimizer) -> tuple[str, ...]:
+        return "moment1", "moment2"
+
     def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
-        import torch
-
-        moments = {name: torch.zeros_like(weights) for name in ("moment1", "moment2")}
-        return moments | {"steps": torch.zeros((), dtype=torch.float32, device=weights.device)}
-
-    def remembered(self, settings: Optimizer) -> int:
-        return 2
+        return super().state(settings, weights) | {"steps": weights.new_zeros(()).float()}
 
     def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
         from torch.optim.adam import adam
@@ -156,16 +152,11 @@ class Adam(Rule):
 
 @register_optimiser
 class SGD(Rule):
-    """Plain SGD remembers nothing."""
-
     NAME = "sgd"
     SETTINGS = ("momentum",)
 
-    def state(self, settings: Optimizer, weights: Tensor) -> dict[str, Tensor]:
-        return {"momentum": weights.new_zeros(weights.shape)} if settings.momentum else {}
-
-    def remembered(self, settings: Optimizer) -> int:
-        return 1 if settings.momentum else 0
+    def moments(self, settings: Optimizer) -> tuple[str, ...]:
+        return ("momentum",) if settings.momentum else ()
 
     def step(self, settings: Optimizer, weights: Tensor, gradients: Tensor, memory: dict[str, Tensor]) -> None:
         from torch.optim.sgd import sgd

@@ -1,9 +1,5 @@
 """Training from Python: one call, one or many configs, in memory or into folders.
 
-from topicscope import RunConfig, train
-run = train(RunConfig(steps=500))
-run.results["dev_loss"], run.weights["value"], run.metrics["norm_key"]
-
 A pack of runs leaves metrics block by block, snapshots, checkpoints and results. A checkpoint holds everything that the
 rest of a run depends on. Random streams are named: their state is the step.
 """
@@ -288,7 +284,6 @@ class Recorder:
 
     @cached_property
     def optimum(self) -> TrainingOptimum:
-        """W* of the world that all members share, or why it is not given."""
         if optimum_seconds(self.ensemble.config) > 1:
             self.progress("W*", 0, 1)
         return training_optimum(self.ensemble.config)

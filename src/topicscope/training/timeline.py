@@ -1,6 +1,6 @@
-"""When topic structure appears in the sandbox, against the true topics.
+"""A run against the truth: when topic structure appears, by the true topics, and how far W_V is from its optimum.
 
-In the embedding (with one-hot words: in the value matrix) and in the attention.
+Topic structure is that of the embedding (with one-hot words: of the value matrix) and of the attention.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import folders, load_settings, open_folder, refuse
+from topicscope.ground import InputError, Stream, folders, load_settings, open_folder, refuse
+from topicscope.laws import contributions, predicted_value, world_optimum
 from topicscope.measure import (
     FEWEST,
     TIMELINE,
@@ -29,11 +30,18 @@ from topicscope.measure import (
     ridge_scores,
 )
 from topicscope.model import Reading
-from topicscope.theory import shown_evidence
+from topicscope.theory import (
+    ValueOptimum,
+    given_moments,
+    relative_distance,
+    shown_evidence,
+    solve_moments,
+    uniform_optimum,
+)
 from topicscope.training.config import UNEQUAL_DOCUMENTS, RunConfig
 from topicscope.training.data import LONGEST, RunData
-from topicscope.training.result import TRAIN, Weights, stored_snapshots
-from topicscope.world import Documents, MaskedDocuments, word_counts
+from topicscope.training.result import TRAIN, Run, Weights, stored_snapshots
+from topicscope.world import Documents, InfiniteDocuments, MaskedDocuments, mask_keys, word_counts
 
 DOCUMENTS = 1000  # dev documents, at most, whose attention is averaged and whose mixtures are read
 
@@ -44,11 +52,7 @@ def is_sandbox(folder: str | os.PathLike[str]) -> bool:
 
 
 def sandbox_timeline(
-    folder: str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    *,
-    bootstrap: int = 1000,
-    seed: int = 0,
+    folder: str | os.PathLike[str], out: str | os.PathLike[str] | None = None, *, bootstrap: int = 1000, seed: int = 0
 ) -> Timeline:
     """When topic structure appears in a run of `train`, against the true topics.
 
@@ -139,7 +143,6 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 
 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
-    """The weights that a run kept on its way."""
     about = folders.about_of(folder, TRAIN)
     one = folder / "run-000"
     refuse((about.runs is not None, f"{folder} holds several runs; give one of them, such as {one}"))
@@ -219,3 +222,69 @@ def topic_ceiling(
     scored = [*linear, direct_scores(posterior.mean, shares, seed=seed)]
     model, bag_of_words, best = (Predicted(one.r2, one.interval(resamples, seed)) for one in scored)
     return TopicCeiling(model, bag_of_words, best, len(dev))
+
+
+@dataclass(frozen=True)
+class OptimumComparison:
+    """How far a value matrix W is from W*, as relative Frobenius distances |W - W*| / |W*|."""
+
+    best: ValueOptimum | None
+    distances: dict[str, float]
+    notes: tuple[str, ...] = ()
+
+
+def own_optimum(config: RunConfig) -> Float[np.ndarray, "V V"]:
+    """The best matrix under uniform attention for the run's own documents, which are drawn again from its seed.
+
+    Where masks are drawn anew whenever a document is seen, it is the exact expectation over masks.
+    """
+    data, masking, topics = RunData(config), config.masking, config.topic_model
+    if isinstance(data.train, InfiniteDocuments) or not masking.fresh or config.model.hide_masked:
+        masked = data.train.masked(masking, topics, mask_keys(Stream.TRAIN_MASKS, config.seed))
+        return uniform_optimum(data.task.rows(masked, "float64", uniform=True)).matrix
+    return solve_moments(given_moments(word_counts(data.train.words, topics.vocabulary), masking))[0]
+
+
+def compare_with_optimum(run: Run) -> OptimumComparison:
+    """Compare a run's value matrix with W*, Theorem 2, the limit of long documents, and its own documents' optimum.
+
+    Args:
+        run: A finished run.
+
+    Returns:
+        The distances, and notes on what could not be compared.
+
+    Raises:
+        InputError: The run diverged.
+
+    Example:
+        >>> from topicscope import RunConfig, compare_with_optimum, train
+        >>> settings = {
+        ...     "topic_model": {"topics": 3, "words_per_topic": 2},
+        ...     "documents": {"kind": "infinite", "topics_per_document": 2},
+        ...     "data": {"documents": 30, "dev_documents": 30},
+        ...     "objective": {"loss": "squared"},
+        ...     "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.0},
+        ...     "optimizer": {"name": "sgd", "lr": 0.3},
+        ... }
+        >>> comparison = compare_with_optimum(train(RunConfig.of(settings, steps=300)))
+        >>> {name: round(distance, 2) for name, distance in comparison.distances.items()}
+        {'optimum': 0.0, 'theorem2': 0.0, 'limit': 0.11, 'own_documents': 0.0, 'predicted': 0.0}
+    """
+    matrix = contributions(run.config, run.weights)
+    diverged = run.status == "diverged"
+    refuse((not np.isfinite(matrix).all(), "the run diverged: its value matrix is not finite"))
+    steps = run.results["steps"]
+    notes = [f"The run diverged at step {steps:,}: its matrix is the last one that was sound."] if diverged else []
+    distances = {"own_documents": relative_distance(matrix, own_optimum(run.config))}
+    try:
+        best = world_optimum(run.config)
+    except InputError as error:
+        return OptimumComparison(None, distances, (*notes, f"No W*: {error}."))
+    distances = best.distances(matrix) | distances
+    try:
+        refuse((diverged, "the run diverged"))
+        distances["predicted"] = relative_distance(matrix, predicted_value(run.config, best, run.weights, steps))
+    except InputError as error:
+        notes.append(f"No predicted W(t): {error}.")
+    return OptimumComparison(best, distances, tuple(notes))
