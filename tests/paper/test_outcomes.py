@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,7 +14,6 @@ import pytest
 from tests.paper import samples_language as models, samples_sandbox as sandbox
 from tests.paper.samples import BAD, GOOD, STILL, UNDECIDED, judged, panel_of
 from tests.paper.samples_sandbox import HALF
-from tests.paper.settings import digest
 from topicscope.measure import AttentionMeans
 from topicscope.pages import Heat, Lines, Panel, Points
 from topicscope.paper import EXPERIMENTS, figure4, matrices
@@ -42,6 +43,12 @@ TEXTS = {
 def test_no_experiment_is_left_out() -> None:
     assert set(GOOD) == set(BAD) == set(TEXTS) == set(EXPERIMENTS)
     assert all(BAD.values())
+
+
+def digest(value: object) -> str:
+    """Of data as JSON, in which 1 and 1.0 are the same and keys have no order."""
+    plain = json.loads(json.dumps(value), parse_int=float)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def axes_of(panel: Panel) -> list[Any]:

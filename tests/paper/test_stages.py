@@ -14,7 +14,7 @@ import pytest
 from tests.paper import samples_language as models
 from tests.paper.samples import judged
 from tests.paper.samples_language import curves, layer_starts, ramp, stage_settings
-from tests.paper.settings import as_in_the_reference_runs, dotted
+from tests.paper.settings import dotted, grids, pretrained
 from topicscope import language, laws, pretraining, sweeps, training
 from topicscope.measure import NOT_COVERED, PHASES
 from topicscope.pages import Map
@@ -218,8 +218,7 @@ def test_settings_are_those_of_the_reference_runs(
     found = made_up.measure_layers(Context(scale, 2, (), corpus))
     count, length = (2000, 64) if scale == "quick" else (20_000, 128)
     text = [["sample", count, 2], ["tokenizer", "wordpiece", 8000, length, {"exact": False}]] if corpus else []
-    assert asked[: len(text)] == text
-    assert as_in_the_reference_runs("figure5 of a text" if corpus else "figure5", scale, asked[len(text) :])
+    assert asked == [*text, *pretrained(scale, given_text=bool(corpus))]
     assert found.given_text is bool(corpus)
     seeds = 1 if scale == "quick" else 3
     assert [run.label[-1] for run in found.near] == [*"012"[:seeds]] * 2
@@ -352,7 +351,7 @@ def test_grids_are_those_of_the_reference_runs(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(laws, "predicted_phases", predictions)
     monkeypatch.setattr(sweeps, "sweep", run)
     found = module.measure(Context(scale, 2))
-    assert as_in_the_reference_runs("two-stage", scale, asked)
+    assert asked == grids(scale)
     assert list(found.maps) == ["adam", "sgd"]
     assert found.epsilon.axes == asked[2]["axes"]
     assert [one.rows[0]["predicted_phase"] for one in found.maps.values()] == ["adam", "sgd"]
