@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from topicscope.language.configs import SIGNIFICANT, Measurement
 from topicscope.language.probe_rows import (
@@ -41,10 +43,13 @@ ORDER = ("no", "unsure", "yes", "off")
 
 @dataclass(frozen=True)
 class Check:
+    """What a control says and why: in words, and as a short code, which is not stored."""
+
     answer: Grade
     why: str = ""
     number: float | None = None
     interval: Interval | None = None
+    code: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,25 +96,27 @@ class Measured:
     def usable(self, effect: Effect | None) -> Effect | Check:
         """The effect, if it has an interval and pairs enough for an answer; else why not."""
         if effect is None:
-            return Check("unsure", f"too few pairs of words: {self.more_pairs}")
+            return Check("unsure", f"too few pairs of words: {self.more_pairs}", code="no pairs")
         fewest = min((count for count in (effect.pairs, effect.other_pairs) if count is not None), default=self.enough)
         if fewest < self.enough:
             least = f"at least {self.enough} are needed"
-            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}")
+            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}", code="few pairs")
         if self.documents is not None and self.documents < FEWEST_DOCUMENTS:
             return Check(
                 "unsure",
                 f"{self.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed): "
                 "raise --documents, or give more text",
+                code="few documents",
             )
         return effect if wide(effect.interval) else self.nothing_to_resample
 
     @property
     def nothing_to_resample(self) -> Check:
-        # a corpus has no more labels than it has, so no option helps
-        labels = "two labels are too few for an interval over topics; about five or more are needed"
-        none = f"there is nothing to resample: {self.advice('topics', 'documents')}"
-        return Check("unsure", labels if self.labels else none)
+        if self.labels:  # a corpus has no more labels than it has, so no option helps
+            why = "two labels are too few for an interval over topics; about five or more are needed"
+            return Check("unsure", why, code="few labels")
+        why = f"there is nothing to resample: {self.advice('topics', 'documents')}"
+        return Check("unsure", why, code="nothing to resample")
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
         """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
@@ -118,10 +125,12 @@ class Measured:
         if surely and number >= enough:
             return Check("yes", f"{where} {number:.2g}", number, between)
         if between[1] < (self.worth if surely else enough):
-            return Check("no", left, number, between)
+            return Check("no", left, number, between, "little remains")
         if surely:
-            return Check("unsure", f"{left}: most of the effect may be something other than topics", number, between)
-        return Check("unsure", f"{left}, and its interval reaches zero: {self.advice(self.more)}", number, between)
+            why = f"{left}: most of the effect may be something other than topics"
+            return Check("unsure", why, number, between, "half")
+        why = f"{left}, and its interval reaches zero: {self.advice(self.more)}"
+        return Check("unsure", why, number, between, "zero")
 
 
 def wide(between: Interval | None) -> Interval | None:
@@ -133,15 +142,16 @@ def chance(of: Measured, effect: Effect) -> Check:
     assert effect.interval is not None
     p = effect.p_value if of.p_value is None else of.p_value
     if p is None:
-        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}")
+        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}", code="no shuffled pairs")
     seen, (low, high) = (effect.difference, effect.interval), effect.interval
     if p <= SIGNIFICANT:
         if high < of.worth:
             why = f"a difference of {effect.difference:.2g} is more than chance, but too small to matter (below "
-            return Check("no", f"{why}{of.worth:.2g})", *seen)
+            return Check("no", f"{why}{of.worth:.2g})", *seen, "small")
         if low <= 0 or effect.difference < of.worth:
             why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
-            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen)
+            code = "zero" if low <= 0 else "maybe small"
+            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen, code)
         return Check("yes", f"p = {p:.2g}", *seen)
     smallest = 1 / (1 + of.shuffles)
     if smallest > SIGNIFICANT:
@@ -150,18 +160,19 @@ def chance(of: Measured, effect: Effect) -> Check:
             f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles "
             f"(at least {ceil(1 / SIGNIFICANT - 1)} are needed here)",
             *seen,
+            "few shuffles",
         )
     reach = high if effect.null_interval is None else effect.null_interval[1]
     if high <= of.worth or (effect.difference < of.worth and effect.difference <= reach <= of.worth):
-        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen)
+        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen, "shuffles")
     why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {of.advice(of.more)}"
-    return Check("unsure", why, *seen)
+    return Check("unsure", why, *seen, "maybe chance")
 
 
 def frequency(of: Measured, effect: Effect) -> Check:
     between = wide(effect.matched.interval) if effect.matched else None
     if effect.matched is None or between is None:
-        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}")
+        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}", code="few matched pairs")
     return of.remains(effect.matched.difference, between, effect, "at equal word frequencies")
 
 
@@ -181,16 +192,17 @@ def cooccurrence(of: Measured, _: Effect) -> Check:
     contrast = of.contrast
     between = None if contrast is None or contrast.pairs < LISTED_PAIRS else wide(contrast.margin_interval)
     if contrast is None or contrast.same_topic is None or contrast.cooccurring is None or between is None:
-        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}")
+        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}", code="few listed pairs")
     margin = contrast.same_topic - contrast.cooccurring
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
         return Check("yes", both, margin, between)
     if between[1] < 0:
         which = f"({contrast.cooccurring:.3g}) than pairs of one topic ({contrast.same_topic:.3g})"
-        return Check("no", f"the pairs that co-occur most show more {which}", margin, between)
+        return Check("no", f"the pairs that co-occur most show more {which}", margin, between, "more")
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
-    return Check("unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between)
+    why = f"the pairs that co-occur most show about as much ({both}): {more}"
+    return Check("unsure", why, margin, between, "as much")
 
 
 @dataclass(frozen=True)
