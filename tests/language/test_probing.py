@@ -14,6 +14,7 @@ import pytest
 
 from tests.language import tiny
 from tests.language.samples import THETA, assignment, corpus_file, model_folder, texts
+from tests.measure.samples import there
 from topicscope import InputError
 from topicscope.language import (
     LoadedModel,
@@ -64,15 +65,12 @@ def test_random_weights_are_five_models() -> None:
     each = [word_vectors(loaded.random(4 + i).model, a.token) for i in range(5)]
     for measure, change in (("dot", lambda u: u), ("cosine_centred", lambda u: unit(u - u.mean(0)))):
         products = [change(u) @ change(u).T for u in each]
-        effect = fresh.embeddings[measure]
-        assert effect is not None
+        effect = there(fresh.embeddings[measure])
         assert effect.same == pytest.approx(np.mean([product[same].mean() for product in products]), rel=1e-9)
         assert effect.p_value in [pytest.approx((1 + k) / 3) for k in range(3)]
-    assert trained.cosine is not None
-    assert trained.cosine.p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
+    assert there(trained.cosine).p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
     for row in found.rows:
-        assert row.attention is not None
-        assert row.attention.p_value in [k / 11 for k in range(1, 12)]  # as few as ten are all taken
+        assert there(row.attention).p_value in [k / 11 for k in range(1, 12)]  # as few as ten are all taken
     assert {head.model for head in found.heads} == {"tiny"}
     assert len(found.heads) == 8
     assert len(found.topics) == 3  # the fourth topic has one word
@@ -108,14 +106,10 @@ def test_pairs_that_stand_together() -> None:
     assert row.commonest == [[topics.words[i], topics.words[j]] for i, j in topics.cooccurring[:10]]
     cosines = (u[left] * u[right]).sum(1)
     assert row.cosine.cooccurring == pytest.approx(cosines.mean())
-    assert row.cosine.interval is not None
-    assert cosines.min() <= row.cosine.interval[0] <= row.cosine.interval[1] <= cosines.max()
+    assert cosines.min() <= there(row.cosine.interval)[0] <= there(row.cosine.interval)[1] <= cosines.max()
     first = found.rows[1]
-    assert first.cosine is not None
-    assert first.attention is not None
-    assert (row.cosine.same_topic, row.attention.same_topic) == (first.cosine.same, first.attention.same)
-    assert row.attention.cooccurring is not None
-    assert 0 < row.attention.cooccurring < 1
+    assert (row.cosine.same_topic, row.attention.same_topic) == (there(first.cosine).same, there(first.attention).same)
+    assert 0 < there(row.attention.cooccurring) < 1
     without = probe_model(loaded, texts(10, 1), topics, replace(measurement, cooccurrence=False))
     assert without.cooccurrence == []
 
@@ -161,8 +155,7 @@ def test_what_a_timeline_measures(kind: str) -> None:
         topic = np.empty(len(a.words), dtype=int)
         topic[a.membership.word] = a.membership.topic
         same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
-        effect = effects["dot"]
-        assert effect is not None
+        effect = there(effects["dot"])
         assert effect.same == pytest.approx((raw @ raw.T)[same].mean(), rel=1e-9)
 
 

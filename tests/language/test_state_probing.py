@@ -19,6 +19,7 @@ from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, assignment, model_folder, texts
 from tests.language.test_assignment import NAMES, labelled, lines
+from tests.measure.samples import there
 from topicscope.language import (
     Assignment,
     LabelRow,
@@ -36,14 +37,14 @@ from topicscope.language import (
     timeline,
     whole_words,
 )
+from topicscope.language.documents import large_text_note
 from topicscope.language.probe_rows import DocumentRow
 from topicscope.language.probes import label_sentences
-from topicscope.language.state_probing import (
+from topicscope.language.states import (
     SHUFFLES,
     bags_of_words,
     copies_note,
     drawn_halves,
-    large_text_note,
     mixture_of,
     once,
     originals,
@@ -290,10 +291,8 @@ def test_topics_of_documents_are_found_where_a_linear_map_reads_them() -> None:
     assert single[2] > 0.5 > single[0]
     for score in scores:
         assert score is not None
-        assert score.shuffled_r2 is not None
-        assert score.shuffled_r2 < 0.05
-        assert score.bag_of_words_r2 is not None
-        assert score.bag_of_words_r2 > 0.7
+        assert there(score.shuffled_r2) < 0.05
+        assert there(score.bag_of_words_r2) > 0.7
         assert list(score.by_position) == ["1/4", "2/4", "3/4", "4/4"]
 
 
@@ -367,10 +366,8 @@ def test_copies_do_not_tell_the_label() -> None:
     assert [row.accuracy for row in two.labels] == pytest.approx([row.accuracy for row in one.labels])
     assert max(row.accuracy for row in two.labels) < 0.5
     for row, alone in zip(two.states, one.states, strict=True):
-        assert row.mixture is not None
-        assert alone.mixture is not None
-        assert row.mixture.documents == 60
-        assert row.mixture.mixture_r2 == pytest.approx(alone.mixture.mixture_r2)
+        assert there(row.mixture).documents == 60
+        assert there(row.mixture).mixture_r2 == pytest.approx(there(alone.mixture).mixture_r2)
     assert any(note.startswith("60 of the 120 documents have the text of another") for note in two.notes)
     assert not any("text of another" in note for note in one.notes)
 
@@ -477,13 +474,11 @@ def test_fitted_topics_are_folded_in(topics: Topics) -> None:
 def test_targets_have_halves_bags_and_shuffles(topics: Topics) -> None:
     listed = tokens_of(texts(25, 3))
     listed[4] = np.empty(0, dtype=int)  # a document without words has no mixture
-    targets = targets_of(topics, dict(enumerate(listed)), 7)
-    assert targets is not None
-    assert targets.half_document is not None
+    targets = there(targets_of(topics, dict(enumerate(listed)), 7))
     assert targets.documents == [n for n in range(25) if n != 4]
     mixture, used = mixture_of(topics), [listed[n] for n in targets.documents]
     halves = np.stack([cast("Any", mixture(0, tokens[::2])) for tokens in used])  # all words of these texts have topics
-    np.testing.assert_allclose(targets.half_document.errors, ((halves - targets.shares) ** 2).sum(1), atol=1e-12)
+    np.testing.assert_allclose(there(targets.half_document).errors, ((halves - targets.shares) ** 2).sum(1), atol=1e-12)
     bag = bags_of_words(used)
     words = np.unique(np.concatenate(used))
     assert bag[2].tolist() == pytest.approx([np.log(1 + (used[2] == word).sum()) for word in words])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.measure.samples import there
 from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
@@ -313,10 +314,8 @@ def test_what_classes_of_frequency_leave_over_is_not_taken_for_topics(seed: int)
     vectors = np.stack([np.cos(angle), np.sin(angle)], 1)
     members = Membership(np.arange(len(topic)), topic, len(topic), TOPICS)
     sums = pair_sums(vectors, members, frequency_bins(np.exp(log_frequency)))
-    found = embedding_effect([sums], resamples=200, seed=seed, matched=True)
-    assert found is not None
+    found = there(embedding_effect([sums], resamples=200, seed=seed, matched=True))
     assert found.matched is not None
-    assert found.matched.interval is not None
     assert found.difference > 0.2
-    assert found.matched.interval[0] > 0  # so the interval alone would say yes
+    assert there(found.matched.interval)[0] > 0  # so the interval alone would say yes
     assert checked("frequency", Measured(effect=found, worth=0.02, shuffles=100)).answer in ("no", "unsure")

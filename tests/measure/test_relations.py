@@ -21,11 +21,11 @@ from topicscope.measure import (
 )
 
 
-def block_means_by_loop(topic: np.ndarray, matrix: np.ndarray) -> list[float]:
+def block_means_by_loop(same: np.ndarray, matrix: np.ndarray) -> list[float]:
     groups: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
-    for i in range(1, len(topic)):
-        for j in range(1, len(topic)):
-            groups["diagonal" if i == j else "same" if topic[i] == topic[j] else "different"].append(matrix[i, j])
+    for i in range(1, len(same)):
+        for j in range(1, len(same)):
+            groups["diagonal" if i == j else "same" if same[i, j] else "different"].append(matrix[i, j])
     return [float(np.mean(group)) if group else np.nan for group in groups.values()]
 
 
@@ -36,7 +36,7 @@ def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int)
     topic = -(-np.arange(topics * v + 1) // v)
     embedding = rng.standard_normal((2, d, topics * v + 1))
     gram = np.einsum("edi,edj->eij", embedding, embedding)
-    expected = [block_means_by_loop(topic, matrix) for matrix in gram]
+    expected = [block_means_by_loop(topic[:, None] == topic, matrix) for matrix in gram]
     masks = relation_masks(topic, torch.float64)
     assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(
         np.array(expected), abs=1e-12, nan_ok=True
@@ -54,15 +54,8 @@ def test_means_of_words_with_several_topics_equal_a_double_loop(n: int, topics: 
     embedding = rng.standard_normal((2, d, n + 1))
     gram = np.einsum("edi,edj->eij", embedding, embedding)
     same = np.zeros((n + 1, n + 1), dtype=bool)
-    expected = []
-    for matrix in gram:
-        groups: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
-        for i in range(n):
-            for j in range(n):
-                same[i + 1, j + 1] = (has[i] & has[j]).any() or i == j
-                name = "diagonal" if i == j else "same" if same[i + 1, j + 1] else "different"
-                groups[name].append(matrix[i + 1, j + 1])
-        expected.append([float(np.mean(group)) if group else np.nan for group in groups.values()])
+    same[1:, 1:] = (has[:, None] & has).any(2) | np.eye(n, dtype=bool)
+    expected = [block_means_by_loop(same, matrix) for matrix in gram]
     masks = relation_masks(same, torch.float64)
     assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(
         np.array(expected), abs=1e-12, nan_ok=True

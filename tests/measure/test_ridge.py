@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tests.measure.samples import there
 from topicscope.ground import Stream, generator
 from topicscope.measure import (
     ClassScores,
@@ -18,7 +19,7 @@ from topicscope.measure import (
     ridge_scores,
     stratified_folds,
 )
-from topicscope.measure.ridge import FOLDS, GRID, components, folds
+from topicscope.measure.topics import FOLDS, GRID, components, folds
 
 SEED = 3
 
@@ -32,24 +33,26 @@ def solved(x: np.ndarray, y: np.ndarray, strength: float) -> tuple[np.ndarray, n
     return weights[:-1], weights[-1]
 
 
+def chosen_by_loop(x: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+    """The strength with the least error when every row is left out once, and what is then predicted for these rows."""
+    centred, best = x - x.mean(0), (np.inf, 0.0, y)
+    for strength in GRID * (centred**2).sum() / np.linalg.matrix_rank(centred):
+        left_out = np.empty_like(y)
+        for i in range(len(x)):
+            rest = np.arange(len(x)) != i
+            slopes, start = solved(x[rest], y[rest], strength)
+            left_out[i] = x[i] @ slopes + start
+        best = min(best, (float(((left_out - y) ** 2).sum()), strength, left_out), key=lambda one: one[0])
+    return best[1:]
+
+
 def by_loop(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     errors, totals = np.empty(len(x)), np.empty(len(x))
     for fold in range(FOLDS):
         test = folds(len(x), SEED) == fold
-        inside, outside = x[~test], y[~test]
-        centred = inside - inside.mean(0)
-        rank = np.linalg.matrix_rank(centred)
-        best = (np.inf, 0.0)
-        for strength in GRID * (centred**2).sum() / rank:
-            left_out = 0.0
-            for i in range(len(inside)):
-                rest = np.arange(len(inside)) != i
-                slopes, start = solved(inside[rest], outside[rest], strength)
-                left_out += ((inside[i] @ slopes + start - outside[i]) ** 2).sum()
-            best = min(best, (left_out, strength))
-        slopes, start = solved(inside, outside, best[1])
+        slopes, start = solved(x[~test], y[~test], chosen_by_loop(x[~test], y[~test])[0])
         errors[test] = ((x[test] @ slopes + start - y[test]) ** 2).sum(1)
-        totals[test] = ((y[test] - outside.mean(0)) ** 2).sum(1)
+        totals[test] = ((y[test] - y[~test].mean(0)) ** 2).sum(1)
     return errors, totals
 
 
@@ -72,10 +75,8 @@ def test_what_is_linear_is_found_and_what_is_not_there_is_not() -> None:
     x = rng.normal(size=(200, 10))
     linear, noise = x @ rng.normal(size=(10, 3)), rng.normal(size=(200, 3))
     (found,), (none,) = ridge_scores(x, linear, seed=SEED), ridge_scores(x, noise, seed=SEED)
-    assert found.r2 is not None
-    assert none.r2 is not None
-    assert found.r2 > 0.999
-    assert none.r2 < 0.05
+    assert there(found.r2) > 0.999
+    assert there(none.r2) < 0.05
     (turned,) = ridge_scores(7 * x @ np.linalg.qr(rng.normal(size=(10, 10)))[0] + 3, linear, seed=SEED)
     np.testing.assert_allclose(turned.errors, found.errors, rtol=1e-5, atol=1e-12)  # turned, scaled and moved
 
@@ -112,42 +113,22 @@ def test_a_corpus_in_turn_is_predicted_as_one_in_any_order() -> None:
     y = np.eye(5)[np.arange(100) % 5]
     x = y @ np.random.default_rng(0).normal(size=(5, 8))
     (found,) = ridge_scores(x, y, seed=SEED)
-    assert found.r2 is not None
-    assert found.r2 > 0.99
+    assert there(found.r2) > 0.99
     drawn = folds(100, SEED)
     assert np.bincount(drawn).tolist() == [20] * FOLDS
     assert drawn.tolist() == folds(100, SEED).tolist() != folds(100, SEED + 1).tolist()
 
 
-def plain_fit(x: np.ndarray, y: np.ndarray, strength: float) -> tuple[np.ndarray, np.ndarray]:
-    """Slopes and intercept of the ridge with a free intercept, from its normal equations."""
-    mean, target = x.mean(0), y.mean(0)
-    slopes = np.linalg.solve((x - mean).T @ (x - mean) + strength * np.eye(x.shape[1]), (x - mean).T @ (y - target))
-    return slopes, target - mean @ slopes
-
-
 def plain_guesses(x: np.ndarray, truth: np.ndarray, folds: np.ndarray) -> tuple[list[int], list[float]]:
     """Every fold from the others; the strength and the inner hits by leaving every single document out."""
-    y, guessed, inner = np.eye(truth.max() + 1)[truth], [-1] * len(x), []
+    y, guessed, inner = np.eye(truth.max() + 1)[truth], np.full(len(x), -1), []
     for f in range(FOLDS):
-        train = np.flatnonzero(folds != f)
-        spread = x[train] - x[train].mean(0)
-        unit = (spread**2).sum() / min(len(train) - 1, x.shape[1])
-        best: tuple[float, float, np.ndarray] | None = None
-        for strength in GRID * unit:
-            left_out = []
-            for i in train:
-                slopes, start = plain_fit(x[train[train != i]], y[train[train != i]], strength)
-                left_out.append(x[i] @ slopes + start)
-            error = float(((np.array(left_out) - y[train]) ** 2).sum())
-            if best is None or error < best[0]:
-                best = error, float(strength), np.array(left_out)
-        assert best is not None
-        slopes, start = plain_fit(x[train], y[train], best[1])
-        inner.append(float((best[2].argmax(1) == truth[train]).mean()))
-        for i in np.flatnonzero(folds == f):
-            guessed[i] = int((x[i] @ slopes + start).argmax())
-    return guessed, inner
+        train = folds != f
+        strength, left_out = chosen_by_loop(x[train], y[train])
+        slopes, start = solved(x[train], y[train], strength)
+        inner.append(float((left_out.argmax(1) == truth[train]).mean()))
+        guessed[~train] = (x[~train] @ slopes + start).argmax(1)
+    return guessed.tolist(), inner
 
 
 @pytest.mark.parametrize("size", [3, 40])
@@ -181,9 +162,7 @@ def test_intervals_are_those_of_documents_drawn_one_by_one() -> None:
             either = sum(1 for t in mine if t == k) + sum(1 for g in scores.guessed[rows] if g == k)
             total, number = total + (2 * hits / either if either else 0), number + (either > 0)
         assert f1 == pytest.approx(total / number, abs=1e-10)
-    accuracy, macro = scores.intervals(500, 3)
-    assert accuracy is not None
-    assert macro is not None
+    accuracy, macro = map(there, scores.intervals(500, 3))
     assert accuracy[0] < scores.accuracy < accuracy[1]
     assert macro[0] < scores.macro_f1 < macro[1]
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tests.measure.samples import there
 from topicscope.measure import (
     coherence,
     completion_perplexity,
@@ -137,8 +138,7 @@ def test_perplexity_is_that_of_a_loop_over_words(seed: int) -> None:
         for word in known[1::2]:
             logs.append(math.log(sum(theta[k] * probability[k, word] for k in range(3))))
             alone.append(math.log(frequency[word] / frequency.sum()))
-    found = completion_perplexity(documents, probability, shares, frequency)
-    assert found is not None
+    found = there(completion_perplexity(documents, probability, shares, frequency))
     assert (found.documents, found.words) == (used, len(logs))
     assert found.perplexity == pytest.approx(math.exp(-sum(logs) / len(logs)), rel=1e-10)
     assert found.unigram == pytest.approx(math.exp(-sum(alone) / len(alone)), rel=1e-10)
@@ -163,8 +163,7 @@ def test_the_mixture_is_the_mode_of_its_posterior(seed: int) -> None:
 
 def test_one_topic_predicts_by_its_own_probabilities() -> None:
     probability = np.array([[0.5, 0.25, 0.25]])
-    found = completion_perplexity([np.array([0, 1, 2, 0])], probability, np.ones(1), np.array([2.0, 1.0, 1.0]))
-    assert found is not None
+    found = there(completion_perplexity([np.array([0, 1, 2, 0])], probability, np.ones(1), np.array([2.0, 1.0, 1.0])))
     assert found.perplexity == pytest.approx(math.sqrt(4 * 2), rel=1e-12)  # words 1 and 0
     assert found.unigram == pytest.approx(found.perplexity, rel=1e-12)
     assert completion_perplexity([np.array([0])], probability, np.ones(1), np.ones(3)) is None
@@ -174,8 +173,7 @@ def test_topics_that_a_document_shows_predict_its_other_words() -> None:
     """Two topics without a common word: half of a document decides which it is."""
     probability = np.array([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
     document = np.array([0, 1] * 50)
-    found = completion_perplexity([document], probability, np.array([0.5, 0.5]), np.ones(4))
-    assert found is not None
+    found = there(completion_perplexity([document], probability, np.array([0.5, 0.5]), np.ones(4)))
     assert found.unigram == pytest.approx(4.0)
     assert found.perplexity == pytest.approx(2 / (55 / 60), rel=1e-9)  # 50 words and half of the prior's 10
 

@@ -134,7 +134,6 @@ class Measured:
 
 
 def wide(between: Interval | None) -> Interval | None:
-    """The interval, if it has any width."""
     return None if between is None or between[0] == between[1] else between
 
 
@@ -207,8 +206,6 @@ def cooccurrence(of: Measured, _: Effect) -> Check:
 
 @dataclass(frozen=True)
 class Control:
-    """One check on an effect. Its rule is asked where the effect has an interval and pairs enough."""
-
     name: str
     explains: str  # what may explain the effect where the answer is no
     compared: str  # what the effect is compared with
@@ -234,8 +231,6 @@ def checked(control: str, of: Measured) -> Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Row):
-    """One of the three answers on a model: the grades of the four controls, a sentence, and all checks."""
-
     answer: Grade
     controls: dict[str, Grade]
     sentence: str
@@ -260,8 +255,6 @@ class Answer(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelVerdict(ModelRow):
-    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?"""
-
     embeddings: Answer
     states: Answer
     attention: Answer
@@ -304,7 +297,6 @@ Looked = tuple[ProbeRow | StateRow, Measured]  # an effect at one threshold, wit
 
 
 def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
-    """The answer on `name`, where the difference of pairs is `what`, from all thresholds."""
     if not looked:
         return Answer(answer="unsure", controls=dict.fromkeys(CONTROLS, "off"), sentence=f"{name}: not measured.")
     rows = [
@@ -345,17 +337,13 @@ def against(controls: Mapping[str, Grade], answer: Grade, rows: Sequence[CheckRo
     for control, grade in controls.items():
         mine = [row for row in rows if row.control == control]
         if grade == "off" and answer == "unsure":  # what was switched off does not change a no
-            reasons.append(not_compared(control, mine))
+            many = control == "cooccurrence" and all(row.topics_per_word == "many" for row in mine)
+            compared = f"{CONTROLS[control].compared} (--{CONTROLS[control].option}) were not compared"
+            reasons.append("co-occurrence needs one topic per word (--topics-per-word one)" if many else compared)
         elif grade == "no" or (grade == "unsure" and answer == "unsure"):
             reasons.append(f"{CONTROLS[control].explains}{reason(mine)}")
     # where chance is enough, there is nothing that others could explain
     return "; ".join(reasons[:1] if controls["chance"] == "no" else reasons)
-
-
-def not_compared(control: str, rows: Sequence[CheckRow]) -> str:
-    if control == "cooccurrence" and all(row.topics_per_word == "many" for row in rows):
-        return "co-occurrence needs one topic per word (--topics-per-word one)"
-    return f"{CONTROLS[control].compared} (--{CONTROLS[control].option}) were not compared"
 
 
 def reason(rows: Sequence[CheckRow]) -> str:
@@ -382,6 +370,7 @@ def verdict_of(
     fresh = {row.setting: row for row in rows if row.variant != "trained"}
     contrasts = {row.setting: row for row in pairs}
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
+    places = {place(head) for head in topical}
 
     def looked(name: str, row: ProbeRow) -> Looked:
         listed = contrasts.get(row.setting)
@@ -391,7 +380,9 @@ def verdict_of(
             more = "threshold" if labels else "topics"
             return row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)
         worth = ATTENTION_WORTH * (0.01 if of.effect is None else of.effect.different)
-        p_value = largest_p(heads, topical, row) if name == "topical" else None
+        mine = [head for head in heads if head.setting == row.setting and place(head) in places]
+        p = max((head.corrected_p for head in mine if head.corrected_p is not None), default=None)
+        p_value = p if name == "topical" else None  # the largest of the topical heads, corrected for all heads
         return row, replace(of, worth=worth, enough=POSITION_PAIRS, documents=documents, p_value=p_value)
 
     def answer(name: str, title: str, what: str = "attention between words (.01 without preference)") -> Answer:
@@ -415,7 +406,6 @@ def compared(
     contrast: PairContrast | None,
     settings: Measurement,
 ) -> Measured:
-    """The effect `name` of a row beside that of fresh weights, as all places have it."""
     off = {control for control, entry in CONTROLS.items() if not getattr(settings, entry.option)}
     return Measured(
         effect=getattr(row, name),
@@ -456,7 +446,6 @@ def answer_on_states(
 
 
 def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float]:
-    """p of the raw effect at each threshold and layer, corrected for all layers."""
     p: dict[tuple[SettingOf, str, int], float] = {}
     shuffled = [(row, row.raw.difference, row.raw.shuffled) for row in rows if row.raw and row.raw.shuffled is not None]
     for setting in dict.fromkeys(row.setting for row, *_ in shuffled):
@@ -464,13 +453,6 @@ def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float
         values = corrected_p(np.array(differences), np.stack(nulls, 1))
         p |= {row.at: float(one) for row, one in zip(mine, values, strict=True) if np.isfinite(one)}
     return p
-
-
-def largest_p(heads: Sequence[HeadRow], topical: Sequence[HeadRow], row: ProbeRow) -> float | None:
-    """The largest p of the topical heads at the threshold of a row, corrected for all heads."""
-    places = {place(head) for head in topical}
-    here = (head.corrected_p for head in heads if head.setting == row.setting and place(head) in places)
-    return max((p for p in here if p is not None), default=None)
 
 
 def named(heads: Sequence[HeadRow], most: int = 3) -> str:
