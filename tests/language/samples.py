@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.language import tiny
-from topicscope.language import Assignment, Vocabulary
+from topicscope.language import Assignment, LoadedModel, Vocabulary, checked, whole_words
 from topicscope.measure import Effect, Matched, Membership
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -20,8 +20,7 @@ needs_shared = pytest.mark.skipif(
     not (SHARED / "models" / "bert-mini-wiki").is_dir(),
     reason="needs the shared models and corpora (TOPICSCOPE_SHARED)",
 )
-THETA = 6.5 / len(tiny.tokenizer("wordpiece"))
-"""The threshold at which a topic has the six words that the texts are made of."""
+THETA = 6.5 / len(tiny.tokenizer("wordpiece"))  # at which a topic has the six words that the texts are made of
 
 
 def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
@@ -41,6 +40,14 @@ def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
         topics_per_word="many" if several else "one",
         names=names,
     )
+
+
+def tiny_encoder(length: int = 40) -> tuple[LoadedModel, Vocabulary, Assignment]:
+    """With its words, in four topics."""
+    tokenizer = tiny.tokenizer("wordpiece", length)
+    vocabulary = whole_words(tokenizer)
+    loaded = checked("encoder", tiny.model("encoder", len(tokenizer)), tokenizer)
+    return loaded, vocabulary, assignment(vocabulary, several=False)
 
 
 def model_folder(home: Path, kind: str = "encoder", tokens: str = "wordpiece") -> Path:

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.language import tiny
-from tests.language.samples import assignment
+from tests.language.samples import assignment, tiny_encoder
 from tests.measure.samples import there
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
@@ -56,25 +56,22 @@ def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: 
         words = vocabulary.words_at(tokens)
         for start in range(0, len(tokens), room):
             ids = [*before, *tokens[start : start + room].tolist(), *after]
-            word_of = [-1] * len(before) + [
-                number.get(int(t), -1) if w >= 0 else -1
-                for t, w in zip(tokens[start : start + room], words[start : start + room], strict=True)
-            ]
-            word_of += [-1] * len(after)
+            read = zip(tokens[start : start + room], words[start : start + room], strict=True)
+            mine = [number.get(int(t), -1) if w >= 0 else -1 for t, w in read]
+            word_of = [*[-1] * len(before), *mine, *[-1] * len(after)]
             inputs: dict[str, Any] = {"input_ids": torch.tensor([ids]), "output_attentions": True}
             if loaded.model.config.is_encoder_decoder:
                 inputs["decoder_input_ids"] = torch.tensor([[loaded.model.config.decoder_start_token_id, *ids[:-1]]])
-                with torch.no_grad():
-                    out = loaded.model(**inputs)
+            with torch.no_grad():
+                out = loaded.model(**inputs)
+            if loaded.model.config.is_encoder_decoder:
                 later = [-1, *word_of[:-1]]
                 parts = [
                     ("encoder", out.encoder_attentions, word_of, word_of, False),
                     ("decoder", out.decoder_attentions, later, later, True),
+                    ("cross", out.cross_attentions, later, word_of, False),
                 ]
-                parts.append(("cross", out.cross_attentions, later, word_of, False))
             else:
-                with torch.no_grad():
-                    out = loaded.model(**inputs)
                 causal = loaded.name == "decoder"
                 parts = [("decoder" if causal else "encoder", out.attentions, word_of, word_of, causal)]
             for name, layers, queries, keys, causal in parts:
@@ -141,9 +138,8 @@ def test_shuffled_topics_and_strata() -> None:
 
 
 def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer), shuffles=1)
+    loaded, vocabulary, a = tiny_encoder()
+    relation = TopicRelation(a, len(loaded.tokenizer), shuffles=1)
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
     (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"]
     alone = [
@@ -176,35 +172,31 @@ def test_uniform_attention_averages_one_hundredth() -> None:
         for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
             (tally,) = part
             found = there(attention_effect(tally, matched=True))
-            assert (found.same, found.different, there(found.matched).difference) == pytest.approx(
-                (0.01, 0.01, 0.0), abs=1e-12
-            )
+            means = (found.same, found.different, there(found.matched).difference)
+            assert means == pytest.approx((0.01, 0.01, 0.0), abs=1e-12)
 
 
 def test_listed_pairs_are_tallied_alone() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
-    pairs = PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))
-    (tally,) = tally_attention(
-        loaded,
-        windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None),
-        [pairs],
-        bootstrap=0,
-    )["encoder"]
+    loaded, vocabulary, _ = tiny_encoder()
+    some = ["bread butter judge", "court judge court", "bread court"]
+    pieces = windows(loaded, vocabulary, some, None)
+    (tally,) = tally_attention(loaded, pieces, [listed_pairs(vocabulary)], bootstrap=0)["encoder"]
     assert tally.pairs.tolist() == [2 + 4]
 
 
+def listed_pairs(vocabulary: Vocabulary) -> PairRelation:
+    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
+    return PairRelation(token, np.array([[0, 1], [2, 3]]), len(tiny.tokenizer("wordpiece")))
+
+
 def test_windows_cut_to_the_models_length() -> None:
-    tokenizer = tiny.tokenizer("wordpiece", 12)
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    loaded, vocabulary, _ = tiny_encoder(12)
     assert loaded.window == 12
     long = " ".join(tiny.WORDS)
     pieces = list(windows(loaded, vocabulary, [long, "", "boat"], None))
     assert max(len(piece.tokens) for piece in pieces) == 12
-    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(
-        tokenizer(long + " boat", add_special_tokens=False)["input_ids"]
-    )
+    whole = loaded.tokenizer(long + " boat", add_special_tokens=False)["input_ids"]
+    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(whole)
     assert [piece.document for piece in pieces][-1] == 2
     assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
 
@@ -276,9 +268,8 @@ def test_no_pairs_are_no_effect() -> None:
 
 def test_progress_counts_documents() -> None:
     """A document of three windows counts by thirds; within a chunk, each batch counts by its number of windows."""
-    tokenizer = tiny.tokenizer("wordpiece", 12)
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+    loaded, vocabulary, a = tiny_encoder(12)
+    relation = TopicRelation(a, len(loaded.tokenizer))
     texts = ["boat", " ".join(tiny.WORDS), "", "bread"]
     pieces = list(windows(loaded, vocabulary, texts, None))
     assert [piece.reached for piece in pieces] == pytest.approx([1, 1 + 1 / 3, 1 + 2 / 3, 2, 4])
@@ -351,8 +342,7 @@ def test_windows_together_are_the_windows_alone(kind: str) -> None:
     tokenizer = tiny.tokenizer("wordpiece")
     loaded, vocabulary = checked(kind, tiny.model(kind, len(tokenizer)), tokenizer), whole_words(tokenizer)
     relations = [TopicRelation(assignment(vocabulary, several=several), len(tokenizer), 3) for several in (False, True)]
-    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
-    several: list[Any] = [*relations, PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))]
+    several: list[Any] = [*relations, listed_pairs(vocabulary)]
     pieces = [*windows(loaded, vocabulary, tiny.TEXTS, None), *windows(loaded, vocabulary, tiny.TEXTS[3:], None, 9)]
     assert len({len(piece.tokens) for piece in pieces}) > 5
     assert any(len(piece.places) == 0 for piece in pieces)
@@ -451,12 +441,8 @@ def test_rows_come_by_difference_and_those_without_judgement_last() -> None:
     part = tally(np.random.default_rng(2), [2, 2], planted={1: 2e-3, 2: 1e-3})
     part.sums[1, 3], part.sums[2, 3] = 0.3 * 2000 / 1e6, 1e-9  # a large ratio of next to nothing
     rows = head_rows({"encoder": part}, "m", 0.1, "one")
-    assert [(row.layer, row.head, row.remark) for row in rows] == [
-        (0, 1, ""),
-        (1, 0, ""),
-        (0, 0, ""),
-        (1, 1, ELSEWHERE),
-    ]
+    assert [(row.layer, row.head) for row in rows] == [(0, 1), (1, 0), (0, 0), (1, 1)]
+    assert [row.remark for row in rows] == ["", "", "", ELSEWHERE]
     assert [row.corrected_p for row in rows[:2]] == [0.01, 0.01]
     assert rows[0].effect.pairs == 2000
     assert [(row.layer, row.head) for row in topical_heads(rows, "encoder")] == [(0, 1), (1, 0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 from dataclasses import replace
 from importlib import resources
@@ -26,14 +27,17 @@ from tests.language.samples import (
     model_folder,
     needs_shared,
     texts,
+    tiny_encoder,
 )
 from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
 from topicscope.ground import Result, Stream, adapter_of, generator, open_folder
 from topicscope.language import (
     HeadRow,
+    LoadedModel,
     Measurement,
     ProbeConfig,
+    Vocabulary,
     attention,
     checked,
     documents,
@@ -79,10 +83,8 @@ def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tok
     tokenizer = tiny.tokenizer(tokens)
     loaded, vocabulary = loaded_model(kind, tokenizer), whole_words(tokenizer, ["the"])
     a = assignment(vocabulary, several=several)
-    relations = [
-        TopicRelation(assignment(vocabulary, several=not several), len(tokenizer)),
-        TopicRelation(a, len(tokenizer)),
-    ]
+    others = assignment(vocabulary, several=not several)
+    relations = [TopicRelation(one, len(tokenizer)) for one in (others, a)]
     sums, length = DocumentSums(1), 20
     with mock.patch.object(attention, "CHUNK", 2):
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, length)
@@ -111,9 +113,7 @@ def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tok
 
 
 def test_a_row_says_length_topics_and_contrast() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    a = assignment(vocabulary, several=False)
+    loaded, vocabulary, a = tiny_encoder()
     found = probe_model(loaded, tiny.TEXTS, a, QUICK, vocabulary=vocabulary, places=range(10, 17))
     assert [row.document for row in found.documents] == [0, 1, 3, 4, 5, 6]  # one text is empty
     row = found.documents[4]  # judge judge judge court honey garlic
@@ -130,13 +130,8 @@ def test_a_row_says_length_topics_and_contrast() -> None:
 
 def rows(contrasts: list[float | None], pairs: int = 100) -> list[DocumentRow]:
     common: dict[str, Any] = {"place": None, "words": 9, "tokens": 9, "topic_words": 9, "topics": [], "threshold": None}
-    numbers: dict[str, Any] = {
-        "part": "encoder",
-        "same": 0.0,
-        "different": 0.0,
-        "same_pairs": pairs,
-        "different_pairs": pairs,
-    }
+    numbers: dict[str, Any] = {"part": "encoder", "same": 0.0, "different": 0.0}
+    numbers |= {"same_pairs": pairs, "different_pairs": pairs}
     return [
         DocumentRow(model="m", document=number, contrast=contrast, **common, **numbers)
         for number, contrast in enumerate(contrasts)
@@ -199,8 +194,7 @@ def test_a_corpus_cannot_turn_the_direction_of_a_page() -> None:
     """Overrides and controls become marks; letters that are written from right to left, joiners and lines stay."""
     assert visible("a\u202eb\u2066c\u200f\x00\x1b\x9b") == "a\ufffdb\ufffdc" + 4 * "\ufffd"
     assert visible("\u05d0\u05d1\u200d\n\t\r\u00e9") == "\u05d0\u05d1\u200d\n\t\r\u00e9"
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    loaded, vocabulary, _ = tiny_encoder()
     pieces = Pieces.of(loaded, vocabulary, "bread \u202e\u2067 butter \u202eboat").texts
     assert not any(c in "\u202e\u2067" for pair in pieces for part in pair for c in part)
     assert any("\ufffd" in before for before, _ in pieces)
@@ -258,15 +252,11 @@ def test_the_head_that_is_shown_first_is_of_the_documents_part_and_the_first_thr
     assert marked_text(shown, row, heads[::-1]).first == 1
     assert measured_at([row, row]) == "encoder, threshold 0.002, the one with most words"
     other = replace(row, model="c", part="decoder", threshold=None)
-    assert measured_at([row, other]) == (
-        "b: encoder, threshold 0.002, the one with most words; c: decoder, given topics"
-    )
+    assert measured_at([row, other]).endswith("; c: decoder, given topics")
 
 
 def test_what_is_shown_is_the_attention_of_the_model() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    a = assignment(vocabulary, several=False)
+    loaded, vocabulary, a = tiny_encoder()
     found = probe_model(loaded, tiny.TEXTS, a, replace(QUICK, show_documents=6), vocabulary=vocabulary)
     shown = next(document for document in found.shown if document.document == 1)
     heads = (None, 0, 1, 2, 3)
@@ -285,15 +275,12 @@ def test_what_is_shown_is_the_attention_of_the_model() -> None:
 
 
 def test_the_budget_bounds_the_heads_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    a, measurement = assignment(vocabulary, several=False), replace(QUICK, show_documents=2)
+    loaded, vocabulary, a = tiny_encoder()
     monkeypatch.setattr("topicscope.language.documents.MOST_BYTES", 6000)
-    shown = probe_model(loaded, tiny.TEXTS, a, measurement, vocabulary=vocabulary).shown
+    shown = probe_model(loaded, tiny.TEXTS, a, replace(QUICK, show_documents=2), vocabulary=vocabulary).shown
     assert 0 < sum(len(head.links) for document in shown for head in document.heads) <= 6000
     kept = [(head.layer, head.head) for head in shown[0].heads]
-    assert (0, None) in kept
-    assert (1, None) in kept
+    assert {(0, None), (1, None)} <= set(kept)
     assert len(kept) < shown[0].all_heads + 2
 
 
@@ -305,10 +292,8 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
     )
     found = probe(config, tmp_path / "out")
     again = read_probe(tmp_path / "out")
-    assert again.documents == found.documents
-    assert again.shown == found.shown
-    assert len(found.documents) == 40
-    assert len(found.shown) == 4
+    assert (again.documents, again.shown) == (found.documents, found.shown)
+    assert (len(found.documents), len(found.shown)) == (40, 4)
     all_texts = texts(120)
     assert [len(all_texts[(row.place or 0) - 1].split()) for row in found.documents] == [30] * 40
     places = [row.place or 0 for row in found.documents]
@@ -318,8 +303,9 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
         lines = list(csv.DictReader(stream))
     assert [row["contrast"] for row in table] == [row.contrast for row in found.documents]
     assert [float(line["share_1"]) for line in lines] == [row.topics[0].share for row in found.documents]
-    stored = (tmp_path / "out" / "shown.json").read_text()
-    (tmp_path / "out" / "shown.json").write_text(stored.replace("bread", "broad", 1))
+    file = tmp_path / "out" / "shown.json"
+    stored = file.read_text()
+    file.write_text(stored.replace("bread", "broad", 1))
     with pytest.raises(InputError, match=r"shown\.json is damaged"):
         read_probe(tmp_path / "out")
     document = json.loads(stored)[0]
@@ -328,10 +314,15 @@ def test_a_folder_keeps_documents_and_refuses_damaged_ones(tmp_path: Path) -> No
             adapter_of(ShownDocument).validate_python(document | {name: value})
 
 
+@functools.cache
+def shared_model() -> tuple[LoadedModel, Vocabulary]:
+    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
+    return loaded, whole_words(loaded.tokenizer)
+
+
 @needs_shared
 def test_the_loss_of_a_document_is_the_mean_over_its_predicted_tokens() -> None:
-    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
-    vocabulary = whole_words(loaded.tokenizer)
+    loaded, vocabulary = shared_model()
     some = ["The river flows through the old city to the sea. " * 30, "", "Music of the nineteenth century."]
     found, why = document_losses(with_output_head(loaded), vocabulary, some, 3, lambda *_: None)
     predictor, expected = with_output_head(loaded), {}
@@ -341,16 +332,13 @@ def test_the_loss_of_a_document_is_the_mean_over_its_predicted_tokens() -> None:
         expected[number] = float(losses.mean())
     assert why == ""
     assert found == pytest.approx(expected, rel=1e-4)
-    model = tiny.model("encoder", len(tiny.tokenizer("wordpiece")))
-    headless = checked("headless", model, tiny.tokenizer("wordpiece"))
-    assert document_losses(predictor_of(headless), vocabulary, some, 0, lambda *_: None)[0] == {}
+    assert document_losses(predictor_of(tiny_encoder()[0]), vocabulary, some, 0, lambda *_: None)[0] == {}
 
 
 @needs_shared
 def test_a_loss_or_attention_that_is_no_number_is_stored_as_none() -> None:
     """Half precision may overflow; a folder of results takes numbers only."""
-    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
-    vocabulary, some = whole_words(loaded.tokenizer), ["The river flows to the sea.", "Music of the old city."]
+    (loaded, vocabulary), some = shared_model(), ["The river flows to the sea.", "Music of the old city."]
 
     def overflow(*of: Any) -> Any:
         for number, one in enumerate(position_losses(*of)):
@@ -368,13 +356,9 @@ def test_a_loss_or_attention_that_is_no_number_is_stored_as_none() -> None:
 @needs_shared
 def test_the_output_head_is_loaded_once() -> None:
     """Losses of documents and ablation share the model that predicts words."""
-    loaded = load_model(str(SHARED / "models" / "bert-mini-wiki"))
-    vocabulary = whole_words(loaded.tokenizer)
+    loaded, vocabulary = shared_model()
     words = vocabulary.words[:40]
-    tokens = vocabulary.token[:40]
-    a = replace(
-        assignment(whole_words(tiny.tokenizer("wordpiece")), several=False), token=tokens[:19], words=words[:19]
-    )
+    a = replace(tiny_encoder()[2], token=vocabulary.token[:19], words=words[:19])
     with (
         mock.patch.object(losses, "load_weights", wraps=load_weights) as loading,
         mock.patch.object(probing, "topical_heads", lambda heads, _: heads[:1]),

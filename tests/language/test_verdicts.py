@@ -129,8 +129,9 @@ def test_what_to_raise() -> None:
 def test_frequency(of: Measured, answer: str, code: str) -> None:
     check = checked("frequency", of)
     assert (check.answer, check.code) == (answer, code)
-    if check.number is not None and of.effect is not None and of.effect.matched is not None:
-        assert (check.number, check.interval) == (of.effect.matched.difference, of.effect.matched.interval)
+    if check.number is not None:
+        matched = there(there(of.effect).matched)
+        assert (check.number, check.interval) == (matched.difference, matched.interval)
 
 
 @pytest.mark.parametrize(
