@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from tests.language import tiny
-from topicscope.language import Assignment, LoadedModel, Vocabulary, checked, whole_words
+from topicscope.language import Assignment, HeadRow, LoadedModel, Vocabulary, checked, whole_words
+from topicscope.language.probe_rows import DocumentRow
 from topicscope.measure import Effect, Matched, Membership
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -69,6 +70,19 @@ def corpus_file(home: Path) -> Path:
     path = home / "corpus.jsonl"
     path.write_text("".join(json.dumps({"text": text, "title": "t"}) + "\n" for text in texts(120)))
     return path
+
+
+def document_row(document: int = 0, **changes: Any) -> DocumentRow:
+    about: dict[str, Any] = {"model": "m", "document": document, "place": None, "words": 9, "tokens": 9, "topics": []}
+    about |= {"threshold": None, "part": "encoder", "topic_words": 9, "same_pairs": 100, "different_pairs": 100}
+    return DocumentRow(**{**about, "same": None, "different": None, "contrast": None, **changes})
+
+
+def head_row(layer: int, head: int, p: float | None, **changes: Any) -> HeadRow:
+    """One that has .5 more inside topics."""
+    about: dict[str, Any] = {"model": "a/b", "threshold": 0.1, "topics_per_word": "one", "part": "encoder"}
+    effect = Effect(same=1.0, different=0.5, difference=0.5, ratio=None, interval=(0.1, 1.0))
+    return HeadRow(**{**about, "effect": effect, **changes}, layer=layer, head=head, corrected_p=p)
 
 
 def assert_same(one: Any, two: Any) -> None:

@@ -24,6 +24,8 @@ from tests.language.samples import (
     assert_same,
     assignment,
     corpus_file,
+    document_row,
+    head_row,
     model_folder,
     needs_shared,
     texts,
@@ -33,7 +35,6 @@ from tests.language.test_attention import by_loop, loaded_model
 from topicscope import InputError
 from topicscope.ground import Result, Stream, adapter_of, generator, open_folder
 from topicscope.language import (
-    HeadRow,
     LoadedModel,
     Measurement,
     ProbeConfig,
@@ -55,7 +56,15 @@ from topicscope.language import (
     word_map,
 )
 from topicscope.language.attention import DocumentSums, TopicRelation
-from topicscope.language.documents import Pieces, chosen_documents, document_losses, pooled, ranked_heads, visible
+from topicscope.language.documents import (
+    Pieces,
+    chosen_documents,
+    document_losses,
+    large_text_note,
+    pooled,
+    ranked_heads,
+    visible,
+)
 from topicscope.language.losses import position_losses
 from topicscope.language.models import load_weights
 from topicscope.language.probe_rows import (
@@ -67,6 +76,7 @@ from topicscope.language.probe_rows import (
     decoded_links,
     encoded_links,
 )
+from topicscope.language.states import originals
 from topicscope.language.vocabulary import windows
 from topicscope.language.word_maps import WORDS
 from topicscope.measure import Effect, Timeline
@@ -129,11 +139,8 @@ def test_a_row_says_length_topics_and_contrast() -> None:
 
 
 def rows(contrasts: list[float | None], pairs: int = 100) -> list[DocumentRow]:
-    common: dict[str, Any] = {"place": None, "words": 9, "tokens": 9, "topic_words": 9, "topics": [], "threshold": None}
-    numbers: dict[str, Any] = {"part": "encoder", "same": 0.0, "different": 0.0}
-    numbers |= {"same_pairs": pairs, "different_pairs": pairs}
     return [
-        DocumentRow(model="m", document=number, contrast=contrast, **common, **numbers)
+        document_row(number, contrast=contrast, same_pairs=pairs, different_pairs=pairs)
         for number, contrast in enumerate(contrasts)
     ]
 
@@ -225,10 +232,29 @@ def test_heads_come_layer_means_first_then_topical_ones() -> None:
     assert topical == {(0, 1)}
 
 
-def head_row(layer: int, head: int, p: float, *, part: str = "encoder", threshold: float = 0.1) -> HeadRow:
-    place: dict[str, Any] = {"part": part, "layer": layer, "head": head}
-    about: dict[str, Any] = {"model": "a/b", "threshold": threshold, "topics_per_word": "one", "effect": None}
-    return HeadRow(**about, **place, corrected_p=p)
+@pytest.mark.parametrize(
+    ("large", "said"),
+    [
+        ((20, 20, 20), ""),  # exactly a fifth of all
+        ((21, 20, 20), "21% of the pairs of positions of one topic"),
+        ((20, 80, 20), "50% of the pairs of positions of different topics"),
+        ((20, 20, 80), "50% of the positions of topic words"),
+    ],
+)
+def test_a_text_with_more_than_a_fifth_is_named(large: tuple[int, int, int], said: str) -> None:
+    rows = [
+        document_row(number, place=101 + number, same_pairs=same, different_pairs=different, topic_words=words)
+        for number, (same, different, words) in enumerate([*[(10, 10, 10)] * 8, large])
+    ]
+    note = large_text_note(rows, np.arange(9))
+    assert note.startswith(f"warning: document 109 of the corpus has {said}") if said else not note
+
+
+def test_copies_count_as_one_text() -> None:
+    rows, texts = [document_row(number) for number in range(10)], [*map(str, range(7)), "same", "same", "same"]
+    assert large_text_note(rows, np.arange(10)) == large_text_note([], np.arange(0)) == ""
+    note = large_text_note(rows, originals(texts))
+    assert note.startswith("warning: document 7 with 2 of its copies has 30% of the pairs of positions of one topic")
 
 
 def test_the_head_that_is_shown_first_is_of_the_documents_part_and_the_first_threshold() -> None:

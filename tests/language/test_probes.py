@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.language.samples import an_effect
+from tests.language.samples import an_effect, head_row
 from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
@@ -48,12 +48,10 @@ from topicscope.pages import head_table
 HERE: dict[str, Any] = {"threshold": 0.1, "topics_per_word": "one"}
 ABOUT: dict[str, Any] = {"model": "a/b", "variant": "trained", **HERE, "words": 10, "topics": 2}
 ABOUT |= {"embedding": "matrix", "window": 8}
-HEAD: dict[str, Any] = {"model": "a/b", **HERE, "part": "encoder"}
 
 
-def head(ratio: float | None, layer: int = 0, **changes: Any) -> HeadRow:
-    effect = Effect(same=1.0, different=0.5, difference=0.5, ratio=ratio, interval=(0.1, 1.0))
-    return HeadRow(**{**HEAD, "layer": layer, "head": 1, "effect": effect, **changes})
+def head(ratio: float | None, layer: int = 0) -> HeadRow:
+    return head_row(layer, 1, None, effect=replace(head_row(0, 0, None).effect, ratio=ratio))
 
 
 ROW = ProbeRow(
@@ -146,8 +144,7 @@ def test_results_are_not_changed_and_long_ones_are_made_by_name(kind: Any) -> No
 
 def head_at(layer: int, number: int, difference: float, p: float | None, threshold: float = 0.001) -> HeadRow:
     effect = Effect(same=0.01 + difference, different=0.01, difference=difference, ratio=None, interval=None)
-    about = {"model": "m/tiny", "threshold": threshold, "topics_per_word": "one", "part": "encoder"}
-    return HeadRow(**about, layer=layer, head=number, effect=effect, corrected_p=p)  # type: ignore[arg-type]
+    return head_row(layer, number, p, model="m/tiny", threshold=threshold, effect=effect)
 
 
 PLACES = ((2, 0, 0.009, 0.619), (0, 2, 0.004, 0.048), (0, 1, 0.003, None), (0, 0, 0.002, 0.048))

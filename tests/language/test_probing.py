@@ -121,12 +121,9 @@ def test_pairs_that_stand_together_are_counted_in_the_texts_where_topics_are_giv
     found = probe_model(loaded, shown, a, replace(BARE, cooccurrence=True))
     (row,) = found.cooccurrence
     assert row.pairs == len(row.commonest) == 10
-    counts: Counter[tuple[str, str]] = Counter()
     number = vocabulary.number
-    for text in shown:
-        counts.update(
-            itertools.combinations(sorted({w for w in text.split() if w in number}, key=number.__getitem__), 2)
-        )
+    known = (sorted({w for w in text.split() if w in number}, key=number.__getitem__) for text in shown)
+    counts = Counter(pair for words in known for pair in itertools.combinations(words, 2))
     listed = sorted(counts, key=lambda pair: (-counts[pair], number[pair[0]], number[pair[1]]))[:10]
     assert row.commonest == [list(pair) for pair in listed]
     u = unit(word_vectors(loaded.model, vocabulary.token))

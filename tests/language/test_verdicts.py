@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.language.samples import head_row
 from tests.measure.samples import there
 from topicscope.ground import adapter_of
 from topicscope.language import (
@@ -193,9 +194,8 @@ def pairs(threshold: float = 0.1, cosine: float = 0.1) -> CooccurrenceRow:
     return CooccurrenceRow(**about, pairs=9, cosine=contrast, attention=less, topical=less)
 
 
-def head(number: int, p: float | None, threshold: float = 0.1, part: str = "encoder") -> HeadRow:
-    where: dict[str, Any] = {"model": "a/b", "threshold": threshold, "topics_per_word": "one", "part": part, "layer": 1}
-    return HeadRow(**where, head=number, effect=effect(), corrected_p=p)
+def head(number: int, p: float | None, threshold: float = 0.1) -> HeadRow:
+    return head_row(1, number, p, threshold=threshold)
 
 
 SETTINGS = Measurement()
