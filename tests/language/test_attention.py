@@ -244,6 +244,10 @@ def test_effects_are_means_of_sums() -> None:
         assert (bare.matched, bare.p_value, bare.null_interval) == (None, None, None)
     plain = there(attention_effect(drawn_tally(0)))
     assert (plain.matched, plain.p_value) == (None, None)
+    tally.pairs[0:4] = 0
+    assert there(attention_effect(tally)).same_word is None
+    tally.pairs[4:8] = 0
+    assert attention_effect(tally) is None
 
 
 def test_equal_frequencies_are_resampled_too() -> None:
@@ -257,15 +261,6 @@ def test_equal_frequencies_are_resampled_too() -> None:
             assert (same[b], different[b]) == pytest.approx(((weight * each[1]).sum(), (weight * each[2]).sum()))
 
 
-def test_no_pairs_are_no_effect() -> None:
-    tally = drawn_tally()
-    tally.pairs[0:4] = 0
-    found = there(attention_effect(tally))
-    assert found.same_word is None
-    tally.pairs[4:8] = 0
-    assert attention_effect(tally) is None
-
-
 def test_progress_counts_documents() -> None:
     """A document of three windows counts by thirds; within a chunk, each batch counts by its number of windows."""
     loaded, vocabulary, a = tiny_encoder(12)
@@ -273,17 +268,12 @@ def test_progress_counts_documents() -> None:
     texts = ["boat", " ".join(tiny.WORDS), "", "bread"]
     pieces = list(windows(loaded, vocabulary, texts, None))
     assert [piece.reached for piece in pieces] == pytest.approx([1, 1 + 1 / 3, 1 + 2 / 3, 2, 4])
-    for chunk, tokens, expected in (
-        (128, 8192, [0, 4]),
-        (2, 8192, [0, 1 + 1 / 3, 2, 4]),
-        (128, 12, [0, 1.6, 2.2, 3.4, 4]),
-    ):
+    chunked = ((128, 8192, [0, 4]), (2, 8192, [0, 1 + 1 / 3, 2, 4]), (128, 12, [0, 1.6, 2.2, 3.4, 4]))
+    for chunk, tokens, expected in chunked:
         seen: list[tuple[str, float, float | None]] = []
 
-        def watch(
-            phase: str, done: float = 0, total: float | None = None, note: str = "", seen: list[Any] = seen
-        ) -> None:
-            seen.append((phase, done, total))
+        def watch(*of: Any, seen: list[Any] = seen) -> None:
+            seen.append(of[:3])
 
         with mock.patch.object(attention, "CHUNK", chunk), mock.patch.object(vocabulary_module, "TOKENS", tokens):
             tally_attention(loaded, iter(pieces), [relation], bootstrap=2, progress=watch, documents=4)
@@ -395,13 +385,8 @@ def corrected_by_loop(parts: dict[str, PartTally]) -> dict[str, list[float]]:
             scores[name, head] = (difference - middle) / spread
             nulls[name, head] = [(one - middle) / spread for one in shuffled]
     largest = [max(null[i] for null in nulls.values()) for i in range(len(next(iter(nulls.values()))))]
-    return {
-        name: [
-            (1 + sum(one >= scores[name, head] for one in largest)) / (1 + len(largest))
-            for head in range(sum(part.heads))
-        ]
-        for name, part in parts.items()
-    }
+    p = {key: (1 + sum(one >= score for one in largest)) / (1 + len(largest)) for key, score in scores.items()}
+    return {name: [p[name, head] for head in range(sum(part.heads))] for name, part in parts.items()}
 
 
 def test_p_is_corrected_for_all_heads_of_all_parts() -> None:

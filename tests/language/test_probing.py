@@ -50,6 +50,12 @@ def encoder(kind: str = "encoder") -> LoadedModel:
     return checked("tiny", tiny.model(kind, len(TOKENIZER)).float(), TOKENIZER)
 
 
+def same_topic(a: Assignment) -> np.ndarray:
+    """Which pairs of different words are in one topic, where a word has one."""
+    matrix = a.membership.matrix().toarray()
+    return (matrix @ matrix.T > 0) & ~np.eye(len(matrix), dtype=bool)
+
+
 def test_unit_vectors_and_the_one_that_has_no_length() -> None:
     np.testing.assert_allclose(unit(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]])
 
@@ -59,9 +65,7 @@ def test_random_weights_are_five_models() -> None:
     loaded, a = encoder(), assignment(whole_words(TOKENIZER), several=False)
     found = probe_model(loaded, tiny.TEXTS, a, replace(BARE, random=True, shuffles=10, seed=4))
     trained, fresh = found.rows
-    topic = np.empty(len(a.words), dtype=int)
-    topic[a.membership.word] = a.membership.topic
-    same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+    same = same_topic(a)
     each = [word_vectors(loaded.random(4 + i).model, a.token) for i in range(5)]
     for measure, change in (("dot", lambda u: u), ("cosine_centred", lambda u: unit(u - u.mean(0)))):
         products = [change(u) @ change(u).T for u in each]
@@ -149,11 +153,7 @@ def test_what_a_timeline_measures(kind: str) -> None:
     assert set(equal) - set(found) == {"cosine_matched", "attention_matched"}
     for effects, layer in ((found, True), (equal, False)):
         raw = word_vectors(loaded.model, a.token, layer=layer)
-        topic = np.empty(len(a.words), dtype=int)
-        topic[a.membership.word] = a.membership.topic
-        same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
-        effect = there(effects["dot"])
-        assert effect.same == pytest.approx((raw @ raw.T)[same].mean(), rel=1e-9)
+        assert there(effects["dot"]).same == pytest.approx((raw @ raw.T)[same_topic(a)].mean(), rel=1e-9)
 
 
 def test_the_commands_from_python(tmp_path: Path) -> None:

@@ -133,15 +133,14 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
                 (same if common else different).extend(many)
                 strata.setdefault((bin_of[i], bin_of[j]), ([], []))[0 if common else 1].extend(many)
             effect = there(row.effects[treatment])
-            assert abs(effect.same - np.mean(same)) < 1e-10
-            assert abs(effect.different - np.mean(different)) < 1e-10
+            assert (effect.same, effect.different) == pytest.approx((np.mean(same), np.mean(different)), abs=1e-10)
             if not several:
                 assert (effect.pairs, effect.other_pairs) == (len(same) / 2, len(different) / 2)
             if treatment == "raw":
                 usable = [sides for sides in strata.values() if sides[0] and sides[1]]
                 share = np.array([len(inside) for inside, _ in usable]) / sum(len(inside) for inside, _ in usable)
-                assert abs(there(effect.matched).same - share @ [np.mean(x) for x, _ in usable]) < 1e-10
-                assert abs(there(effect.matched).different - share @ [np.mean(x) for _, x in usable]) < 1e-10
+                matched, expected = there(effect.matched), [[np.mean(side) for side in sides] for sides in usable]
+                assert (matched.same, matched.different) == pytest.approx(tuple(share @ expected), abs=1e-10)
             else:
                 assert effect.matched is None
 
@@ -216,9 +215,7 @@ def test_states_turned_scaled_or_read_in_other_chunks_are_the_same() -> None:
     turned.documents = {}
     for one, two in zip(probe.rows(loaded, plain, silent), probe.rows(loaded, turned, silent), strict=True):
         for name in TREATMENTS:
-            left, right = one.effects[name], two.effects[name]
-            assert left is not None
-            assert right is not None
+            left, right = there(one.effects[name]), there(two.effects[name])
             assert (right.same, right.different) == pytest.approx((left.same, left.different), abs=1e-10)
 
 
