@@ -126,11 +126,10 @@ class Measured:
             return Check("yes", f"{where} {number:.2g}", number, between)
         if between[1] < (self.worth if surely else enough):
             return Check("no", left, number, between, "little remains")
-        if surely:
-            why = f"{left}: most of the effect may be something other than topics"
-            return Check("unsure", why, number, between, "half")
-        why = f"{left}, and its interval reaches zero: {self.advice(self.more)}"
-        return Check("unsure", why, number, between, "zero")
+        why = ": most of the effect may be something other than topics"
+        if not surely:
+            why = f", and its interval reaches zero: {self.advice(self.more)}"
+        return Check("unsure", f"{left}{why}", number, between, "half" if surely else "zero")
 
 
 def wide(between: Interval | None) -> Interval | None:

@@ -117,13 +117,11 @@ def completion_perplexity(
 
     Perplexity is exp of the mean of -log p(word).
     """
-    logs: list[Float[np.ndarray, " n"]] = []
-    unigrams: list[Float[np.ndarray, " n"]] = []
-    for seen, hidden in halves(documents, frequency):
-        logs.append(np.log(fold_in(seen, probability, shares) @ probability[:, hidden]))
-        unigrams.append(np.log(frequency[hidden] / frequency.sum()))
-    if not logs:
+    split = list(halves(documents, frequency))
+    if not split:
         return None
+    logs = [np.log(fold_in(seen, probability, shares) @ probability[:, hidden]) for seen, hidden in split]
+    unigrams = [np.log(frequency[hidden] / frequency.sum()) for _, hidden in split]
     model, alone = (float(np.exp(-np.concatenate(some).mean())) for some in (logs, unigrams))
     return Completion(model, alone, len(logs), sum(map(len, logs)))
 
@@ -265,9 +263,7 @@ NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
 
 
 Classes = Int[np.ndarray, " D"]
-Chosen = Bool[np.ndarray, " D"]
 Predict = Callable[[Float[np.ndarray, "n K"]], tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "n K"]]]
-Fit = tuple[Chosen, Chosen, Predict]
 
 
 @dataclass(frozen=True)
@@ -321,7 +317,9 @@ def ridge_scores(
     return [Scores(mine, about_training_mean(y[order], fold)) for mine, order in zip(errors, every, strict=True)]
 
 
-def fits(features: Float[np.ndarray, "D d"], fold: Int[np.ndarray, " D"]) -> Iterator[Fit]:
+def fits(
+    features: Float[np.ndarray, "D d"], fold: Int[np.ndarray, " D"]
+) -> Iterator[tuple[Bool[np.ndarray, " D"], Bool[np.ndarray, " D"], Predict]]:
     """For every fold which documents train and test, and `predictions` of any targets. None if a feature is NaN."""
     x = np.asarray(features, dtype=np.float64)
     for f in range(FOLDS) if np.isfinite(x).all() else ():
