@@ -189,18 +189,6 @@ def listed_pairs(vocabulary: Vocabulary) -> PairRelation:
     return PairRelation(token, np.array([[0, 1], [2, 3]]), len(tiny.tokenizer("wordpiece")))
 
 
-def test_windows_cut_to_the_models_length() -> None:
-    loaded, vocabulary, _ = tiny_encoder(12)
-    assert loaded.window == 12
-    long = " ".join(tiny.WORDS)
-    pieces = list(windows(loaded, vocabulary, [long, "", "boat"], None))
-    assert max(len(piece.tokens) for piece in pieces) == 12
-    whole = loaded.tokenizer(long + " boat", add_special_tokens=False)["input_ids"]
-    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(whole)
-    assert [piece.document for piece in pieces][-1] == 2
-    assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
-
-
 def drawn_tally(shuffles: int = 30) -> PartTally:
     """Sums as a pass may leave them: three relations, four strata, two layers of two and one heads."""
     relation: Any = SimpleNamespace(relations=3, strata=4, shuffles=shuffles)

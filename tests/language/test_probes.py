@@ -157,12 +157,9 @@ def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked()
     assert [row[-1] for row in rows] == ["topical", "topical", "-", "-"]
     at_two = [*HEADS, head_at(0, 2, 0.004, 0.01, 0.002), head_at(0, 0, 0.002, 0.3, 0.002)]
     assert [row[-1] for row in head_table(at_two).rows[:2]] == ["topical", "-"]  # at every threshold, or not at all
-
-
-def test_the_table_of_heads_says_which_are_topical_model_by_model() -> None:
     other = replace(HEADS[1], model="m/other", corrected_p=0.3)  # the same head of another model
-    rows = Probe([], [*HEADS, other], [], []).records()["heads"]
-    assert [row["topical"] for row in rows] == [False, True, False, True, False]
+    records = Probe([], [*HEADS, other], [], []).records()["heads"]
+    assert [row["topical"] for row in records] == [False, True, False, True, False]
 
 
 def test_the_sentence_on_heads() -> None:
@@ -239,9 +236,6 @@ def test_rows_of_states_are_read_back_as_they_were() -> None:
     probe = Probe(states=[STATES, EMPTY])
     assert Probe.from_dict(json.loads(json.dumps(probe.as_dict())), probe.config) == probe
     assert Probe.joined([probe, probe], [], probe.config).states == [STATES, EMPTY] * 2
-
-
-def test_names_are_those_of_the_contract() -> None:
     names = ["model", "variant", "layer", "same", "different", "difference", "interval"]
     for row in (STATES, EMPTY):
         assert {*names, "mixture_r2", "mixture_interval", "bag_of_words_r2"} <= set(row.as_dict())
@@ -250,10 +244,6 @@ def test_names_are_those_of_the_contract() -> None:
     assert data["matched"]["interval"] == (0.2, 1.0)
     assert (data["centred"]["p_value"], data["all_but_top"], data["mixture_r2"]) == (0.02, None, 0.5)
     assert (EMPTY.as_dict()["same"], EMPTY.as_dict()["mixture_r2"], EMPTY.as_dict()["documents"]) == (None, None, 0)
-    assert STATES.raw == STATES.effects["raw"]
-
-
-def test_records_are_flat() -> None:
     flat = columns(STATES.as_dict())
     assert (flat["interval_low"], flat["centred_interval_low"], flat["mixture_interval_high"]) == (0.1, 0.2, 0.6)
     assert (flat["cooccurring_raw_mean"], flat["by_position_1/4"], flat["matched_interval_low"]) == (0.5, 0.1, 0.2)

@@ -130,30 +130,6 @@ def test_shuffles_hand_the_topics_to_other_words(most: int, sides: int) -> None:
         assert (same[i], different[i]) == pytest.approx(tuple(map(float, expected)), abs=1e-6)  # they run in float32
 
 
-def test_a_bootstrap_weighs_topics() -> None:
-    """Weights 2, 1, 0 are two copies of the first topic, one of the second: pairs between the copies do not count."""
-    rng = np.random.default_rng(2)
-    m, u = membership(rng, 12, 3, 1), rng.normal(size=(12, 3))
-    sums = pair_sums(u, m)
-    same, different = sums.means(np.array([2.0, 1.0, 0.0]))
-    s, n = sums.same[:, 0], sums.same_pairs[:, 0]
-    assert same == pytest.approx((2 * s[0] + s[1]) / (2 * n[0] + n[1]))
-    assert different == pytest.approx(sums.between[0, 1, 0] / sums.between_pairs[0, 1, 0])
-
-
-def test_matching_takes_out_what_frequency_alone_makes() -> None:
-    """Frequent words are near each other, and topics differ in frequency: a contrast that matching removes."""
-    rng = np.random.default_rng(3)
-    topic = np.repeat(np.arange(6), 20)
-    frequent = np.where(np.arange(120) % 20 < np.where(topic < 3, 18, 2), 1, 0)
-    u = np.eye(2)[frequent] + 0.01 * rng.normal(size=(120, 2))
-    sums = pair_sums(u, Membership(np.arange(120), topic, 120, 6), frequent)
-    same, different = sums.means()
-    assert same - different > 0.1
-    same, different = sums.means(matched=True)
-    assert abs(same - different) < 0.01
-
-
 def test_equally_frequent_words_share_a_bin() -> None:
     bins = frequency_bins(np.array([1.0, 1, 1, 1, 2, 3, 3, 9, 9, 50]), 5)
     assert (np.diff(bins) >= 0).all()

@@ -249,8 +249,7 @@ class ChunkTally:
         shapes = {name: table.shape for name, table in PartTally(relation, heads, 0).tables().items()}
         zeros = partial(torch.zeros, dtype=torch.float64, device=relation.device)
         self.rows = {name: zeros(windows, *shapes[name]) for name in ("sums", "pairs")}
-        totals = ("null_sums", "null_pairs", "other_sums", "other_pairs")
-        self.totals = {name: zeros(*shapes[name]) for name in totals}
+        self.totals = {name: zeros(*shapes[name]) for name in ("null_sums", "null_pairs", "other_sums", "other_pairs")}
 
     def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
         for name, some in sums.items():
@@ -411,8 +410,7 @@ def tally_chunk(
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    stream = Stream.BOOTSTRAP_DOCUMENTS
-    drawn = {document: generator(seed, stream, document).poisson(1, bootstrap) for document in set(owners)}
+    drawn = {d: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, d).poisson(1, bootstrap) for d in set(owners)}
     return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
 
 

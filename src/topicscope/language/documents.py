@@ -145,8 +145,7 @@ def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list
     taken = {row.document for row in (*highest, *lowest)}
     others = [row for row in rows if row.document not in taken]
     order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
-    drawn = [others[number] for number in sorted(order)]
-    groups = {"highest contrast": highest, "lowest contrast": lowest, "random": drawn}
+    groups = {"highest contrast": highest, "lowest contrast": lowest, "random": [others[n] for n in sorted(order)]}
     return [(row, why) for why, some in groups.items() for row in some]
 
 

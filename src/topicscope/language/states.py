@@ -393,8 +393,8 @@ def label_targets(
         )
         return None
     if rare:
-        left_out = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents are left out"
-        notes.append(f"labels from hidden states: {left_out}")
+        few = f"{rare} labels with fewer than {FOLDS} of the {len(known)} documents"
+        notes.append(f"labels from hidden states: {few} are left out")
     mine = [n for n, label in known.items() if label in number]
     truth = np.array([number[known[n]] for n in mine])
     folds = stratified_folds(truth, seed)
@@ -431,8 +431,9 @@ class StateProbe:
         token, first = np.unique(np.concatenate([a.token for a in self.assignments]), return_index=True)
         frequency = np.concatenate([a.frequency for a in self.assignments])[first]
         if len(token) > most:
-            note = f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
-            self.notes.append(note)
+            self.notes.append(
+                f"hidden states: the {most:,} most frequent of {len(token):,} words of topics are compared"
+            )
             token = token[np.sort(np.argsort(-frequency, kind="stable")[:most])]
         paired = [relation.token[relation.pairs].ravel() for relation in self.pairs.values()]
         others = np.setdiff1d(np.concatenate([token, *paired]), token)

@@ -291,8 +291,8 @@ def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n
     if ways <= MOST_DEALINGS:
         return Separation(inside, between, sum(map(reached, dealings(len(groups), sizes))) / ways, alike / ways, apart)
     rng = generator(0, Stream.DEALT_GROUPS)
-    dealt = (rng.permutation(groups) for _ in range(MOST_DEALINGS - 1))
-    return Separation(inside, between, (1 + sum(map(reached, dealt))) / MOST_DEALINGS, 1 / MOST_DEALINGS, apart)
+    count = 1 + sum(reached(rng.permutation(groups)) for _ in range(MOST_DEALINGS - 1))
+    return Separation(inside, between, count / MOST_DEALINGS, 1 / MOST_DEALINGS, apart)
 
 
 def dealings(count: int, sizes: Sequence[int]) -> Iterator[Int[np.ndarray, " n"]]:

@@ -265,8 +265,7 @@ def extremes(
         chosen = marked.reshape(-1, size)
         low = np.where(chosen.any(1), size - 1 - chosen[:, ::-1].argmax(1), low)
     high = np.where(high == low, (high + 1) % size, high)
-    pairs = np.sort(np.stack([low, high], 1), 1) + size * np.arange(len(table))[:, None]
-    return np.asarray(pairs.ravel())
+    return (np.sort(np.stack([low, high], 1), 1) + size * np.arange(len(table))[:, None]).ravel()
 
 
 def thinned(values: Float[np.ndarray, " S"], most: int) -> Int[np.ndarray, " P"]:

@@ -95,8 +95,7 @@ def matched_overlap(tops: Tops, others: Tops) -> list[float]:
 
 def _indicators(tops: Tops, size: int) -> sparse.csr_array:
     row = np.repeat(np.arange(len(tops)), [len(top) for top in tops])
-    column = np.concatenate([np.asarray(top) for top in tops])
-    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=(len(tops), size))
+    return sparse.csr_array((np.ones(len(row)), (row, np.concatenate(list(tops)))), shape=(len(tops), size))
 
 
 @dataclass(frozen=True)
