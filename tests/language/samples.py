@@ -95,13 +95,5 @@ def assert_same(one: Any, two: Any) -> None:
 def an_effect(low: float, p_value: float | None = None, matched_low: float | None = None) -> Effect:
     """One whose interval starts at `low`, with the controls that are given."""
     matched = None if matched_low is None else Matched(1.0, 0.5, 0.5, (matched_low, 1.0))
-    return Effect(
-        same=1.0,
-        different=0.5,
-        difference=0.5,
-        ratio=2.0,
-        interval=(low, 1.0),
-        ratio_interval=(1.5, 2.5),
-        p_value=p_value,
-        matched=matched,
-    )
+    means: dict[str, Any] = {"same": 1.0, "different": 0.5, "difference": 0.5, "ratio": 2.0}
+    return Effect(**means, interval=(low, 1.0), ratio_interval=(1.5, 2.5), p_value=p_value, matched=matched)

@@ -100,16 +100,15 @@ def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tok
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, length)
         attention.tally_attention(loaded, pieces, relations, bootstrap=3, by_document=sums)
     compared = 0
+    main = "decoder" if kind == "decoder" else "encoder"
     for number, text in enumerate(tiny.TEXTS):
         with mock.patch.object(tiny, "TEXTS", [text]):
             groups = by_loop(loaded, vocabulary, a, length)
-        main = "decoder" if kind == "decoder" else "encoder"
         means: list[float | None] = []
         pairs: list[int] = []
         for relation in (1, 2):
-            found = [value for (part, code, _), value in groups.items() if (part, code) == (main, relation)]
-            total = np.sum(found, 0) if found else np.zeros(2)
-            means.append(float(total[:-1].mean() / total[-1]) if found else None)
+            total = np.sum([value for group, value in groups.items() if group[:2] == (main, relation)] or [[0, 0]], 0)
+            means.append(float(total[:-1].mean() / total[-1]) if total[-1] else None)
             pairs.append(int(total[-1]))
         same, different, *numbers = sums.means(number)
         assert numbers == pairs
@@ -118,7 +117,7 @@ def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tok
             if expected is not None:
                 assert measured == pytest.approx(expected, rel=1e-10)
                 compared += 1
-    assert sums.part == ("decoder" if kind == "decoder" else "encoder")
+    assert sums.part == main
     assert compared >= 6
 
 
@@ -188,12 +187,10 @@ def test_attention_by_piece_is_that_of_the_double_loop() -> None:
     tokens = torch.softmax(torch.randn(3, 7, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(1)), -1)
     owner = np.array([0, 1, 1, 2, 3, 3, 3])
     found = pooled(tokens, owner)
-    for head in range(3):
-        for u in range(4):
-            for v in range(4):
-                rows_of, columns = np.flatnonzero(owner == u), np.flatnonzero(owner == v)
-                total = sum(float(tokens[head, q, k]) for q in rows_of for k in columns)
-                assert found[head, u, v] == pytest.approx(total / len(rows_of), rel=1e-10)
+    for head, u, v in np.ndindex(3, 4, 4):
+        queries, keys = np.flatnonzero(owner == u), np.flatnonzero(owner == v)
+        total = sum(float(tokens[head, q, k]) for q in queries for k in keys)
+        assert found[head, u, v] == pytest.approx(total / len(queries), rel=1e-10)
     np.testing.assert_allclose(found.sum(2), 1, rtol=1e-12)
 
 
@@ -259,18 +256,10 @@ def test_copies_count_as_one_text() -> None:
 
 def test_the_head_that_is_shown_first_is_of_the_documents_part_and_the_first_threshold() -> None:
     links = encoded_links(np.eye(2), 1)
-    shown = ShownDocument(
-        model="a/b",
-        document=0,
-        why="random",
-        pieces=[Piece("", "a"), Piece(" ", "b")],
-        topics=[],
-        part="encoder",
-        keys=1,
-        heads=[ShownHead(0, None, False, links), ShownHead(0, 0, True, links), ShownHead(0, 1, True, links)],
-        all_heads=2,
-        cut=False,
-    )
+    about: dict[str, Any] = {"model": "a/b", "document": 0, "why": "random", "part": "encoder", "topics": []}
+    about |= {"pieces": [Piece("", "a"), Piece(" ", "b")], "keys": 1, "all_heads": 2, "cut": False}
+    marks = ((None, False), (0, True), (1, True))
+    shown = ShownDocument(**about, heads=[ShownHead(0, head, topical, links) for head, topical in marks])
     row = replace(rows([0.1])[0], model="a/b", threshold=0.002)
     heads = [head_row(0, 0, 0.01, part="decoder"), head_row(0, 1, 0.01), head_row(0, 0, 0.01)]
     assert marked_text(shown, row, heads).first == 2  # not 0.0, the first of the decoder

@@ -11,7 +11,7 @@ from topicscope.language import Measurement, ModelVerdict, probe_model, probing,
 from topicscope.language.probe_rows import topical_heads
 
 SEEDS = 20
-WHERE = {
+WHERE = {  # by what was planted: the right answers on embeddings, hidden states and attention
     "nowhere": ("no", "no", "no"),
     "topics": ("yes", "yes", "no"),
     "frequency": ("no", "no", "no"),
@@ -19,7 +19,6 @@ WHERE = {
     "head": ("no", "no", "yes"),
     "states": ("no", "yes", "no"),
 }
-"""By what was planted: the right answers on embeddings, hidden states and attention."""
 
 
 def why(kind: str, verdict: ModelVerdict) -> bool:

@@ -67,18 +67,8 @@ PAIRS = CooccurrenceRow(
     attention=PairContrast(None, None, None),
     commonest=[["boat", "anchor"], ["honey", "salt"]],
 )
-TOPIC = TopicRow(
-    model="a/b",
-    **HERE,
-    topic=1,
-    name="sea",
-    words=5,
-    cosine=0.5,
-    nearest="food",
-    nearest_cosine=0.2,
-    farthest=None,
-    farthest_cosine=None,
-)
+NEAR: dict[str, Any] = {"nearest": "food", "nearest_cosine": 0.2, "farthest": None, "farthest_cosine": None}
+TOPIC = TopicRow(model="a/b", **HERE, topic=1, name="sea", words=5, cosine=0.5, **NEAR)
 VERDICT = verdict_of([ROW], [head(1.5)], [PAIRS], Measurement(seed=3))
 PROBE = Probe([ROW], [head(1.5), head(None, 1)], [PAIRS], [TOPIC], ["a note"], Measurement(seed=3), [VERDICT])
 
@@ -203,17 +193,9 @@ def test_of_equal_answers_that_which_passes_most_controls_is_reported() -> None:
     assert best([off := replace(mean, checks=[])]) is off
 
 
-SCORE = MixtureScore(
-    mixture_r2=0.5,
-    mixture_interval=(0.4, 0.6),
-    bag_of_words_r2=0.3,
-    bag_of_words_interval=(0.2, 0.4),
-    half_document_r2=0.9,
-    half_document_interval=None,
-    shuffled_r2=-0.01,
-    documents=40,
-    by_position={"1/4": 0.1, "2/4": None},
-)
+BAG: dict[str, Any] = {"bag_of_words_r2": 0.3, "bag_of_words_interval": (0.2, 0.4), "half_document_r2": 0.9}
+MIXTURE: dict[str, Any] = {"mixture_r2": 0.5, "mixture_interval": (0.4, 0.6), "shuffled_r2": -0.01, "documents": 40}
+SCORE = MixtureScore(**BAG, **MIXTURE, by_position={"1/4": 0.1, "2/4": None})
 STATES = StateRow(
     model="a/b",
     variant="trained",

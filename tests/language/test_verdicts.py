@@ -14,7 +14,6 @@ from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
     Answer,
-    CheckRow,
     CooccurrenceRow,
     HeadRow,
     Measured,
@@ -41,20 +40,11 @@ def effect(
     difference: float = 0.1,
 ) -> Effect:
     """0.3 in a topic and 0.2 elsewhere, or another difference; resamples around it as wide as the interval."""
+    means: dict[str, Any] = {"same": 0.2 + difference, "different": 0.2, "difference": difference, "ratio": None}
+    counts: dict[str, Any] = {"pairs": 300.0, "other_pairs": 900.0, "interval": between, "null_interval": null}
+    equal = None if matched is None else Matched(0.3, 0.2, sum(matched) / 2, matched)
     spread = np.zeros(1) if between is None else np.linspace(*between, 401)
-    return Effect(
-        same=0.2 + difference,
-        different=0.2,
-        difference=difference,
-        ratio=None,
-        interval=between,
-        null_interval=null,
-        p_value=p,
-        matched=None if matched is None else Matched(0.3, 0.2, sum(matched) / 2, matched),
-        pairs=300.0,
-        other_pairs=900.0,
-        resamples=spread,
-    )
+    return Effect(**means, **counts, p_value=p, matched=equal, resamples=spread)
 
 
 def measured(of: Effect | None, **more: Any) -> Measured:
@@ -265,10 +255,8 @@ def test_a_verdict_is_read_back_as_it_was() -> None:
     assert adapter_of(ModelVerdict).validate_python(verdict.as_dict()) == verdict
     assert list(verdict.as_dict()) == ["model", "embeddings", "states", "attention"]
     assert list(verdict.as_dict()["states"])[:3] == ["answer", "controls", "sentence"]
-    assert set(verdict.as_dict()["embeddings"]["checks"][0]) >= {"why", "number"}
-    assert "code" not in verdict.as_dict()["embeddings"]["checks"][0]
-    assert isinstance(verdict.embeddings, Answer)
-    assert isinstance(verdict.embeddings.checks[0], CheckRow)
+    check = verdict.as_dict()["embeddings"]["checks"][0]
+    assert list(check)[-4:] == ["answer", "why", "number", "interval"]  # the code is not stored
 
 
 def test_two_labels_are_said_to_be_too_few_and_no_option_is_blamed() -> None:

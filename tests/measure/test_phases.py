@@ -96,9 +96,8 @@ def test_phases() -> None:
     assert phase(Stages(10, 19, 60), early, 1.0, 0.5) == "at once"
     assert phase(Stages(10, 19, 60), Stages(2, 4, 5), 1.0, 0.5) == "staggered"
     assert phase(Stages(10, 19, 60), Stages(2, 3, 5), 1.0, 0.5) == "at once"
-    assert (
-        phase(Stages(10, never, 60), early, 1.0, 0.5) == phase(Stages(10, 60, never), early, 1.0, 0.5) == "two-stage"
-    )  # whichever of the two rises
+    for halves in (Stages(10, never, 60), Stages(10, 60, never)):  # whichever of the two rises
+        assert phase(halves, early, 1.0, 0.5) == "two-stage"
     assert phase(Stages(10, never, never), early, 1.0, 0.5) == "first stage only"
     assert phase(Stages(never, 10, 10), early, 1.0, 0.5) == "never"
     assert phase(Stages(10, 50, 60), early, 1.0, 1.02) == phase(Stages(10, 50, 60), early, 1.0, never) == "diverged"
@@ -131,14 +130,8 @@ def test_a_course_tells_its_phase_and_steps() -> None:
         "Phase: two-stage (half of the rise at step: value 10, key 1,200, query not yet, separation 120). "
         "The value matrix has learnt topics before attention forms, as the paper's two stages say."
     )
-    assert told.as_dict() == {
-        "phase": "two-stage",
-        "t50_value": 10,
-        "t50_key": 1200,
-        "t50_query": None,
-        "separation": 120,
-        "start_separation": 2.5,
-    }
+    steps = {"t50_value": 10, "t50_key": 1200, "t50_query": None}
+    assert told.as_dict() == {"phase": "two-stage", **steps, "separation": 120, "start_separation": 2.5}
     alone = Course("first stage only", Stages(10, NEVER, NEVER), Stages(2, NEVER, NEVER))
     assert alone.sentence.startswith(
         "Phase: first stage only (half of the rise at step: value 10, key not yet, query not yet). The value matrix"
