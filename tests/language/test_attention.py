@@ -102,8 +102,7 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
     tallies = tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, length), [relation], bootstrap=7)
     expected = by_loop(loaded, vocabulary, a, length)
     assert len(expected) > 10
-    for part, sums_of in tallies.items():
-        (tally,) = sums_of
+    for part, (tally,) in tallies.items():
         sums, pairs = tally.sums.numpy(), tally.pairs.numpy()
         listed = {(relation_, stratum): value for (name, relation_, stratum), value in expected.items() if name == part}
         for group in range(len(sums)):
@@ -114,23 +113,20 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
 
 def test_shuffled_topics_and_strata() -> None:
     """The null is the tally of an assignment whose words have changed places; different words stay different words."""
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    loaded, vocabulary, _ = tiny_encoder()
+    size, pieces = len(loaded.tokenizer), list(windows(loaded, vocabulary, tiny.TEXTS, None))
     for several in (False, True):
         a = assignment(vocabulary, several=several)
-        pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None))
-        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)["encoder"]
+        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, size, 2, 9)], bootstrap=0)["encoder"]
         orders = generator(9, Stream.SHUFFLED_ATTENTION)
         for i in range(2):
             order = orders.permutation(len(a.words))
             # word w takes the topics of word order[w]
-            listed = sorted(
-                (k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist()
-            )
+            topics = (a.membership.topic[a.membership.word == old].tolist() for old in order)
+            listed = sorted((k, w) for w, mine in enumerate(topics) for k in mine)
             topic, word = (np.array(side) for side in zip(*listed, strict=True))
             moved = replace(a, membership=Membership(word, topic, len(a.words), 4))
-            sums_of = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)
-            (other,) = sums_of["encoder"]
+            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, size)], bootstrap=0)["encoder"]
             sums = other.sums.view(3, -1, sum(other.heads)).sum(1)
             np.testing.assert_allclose(tally.null_sums[i], sums[1], rtol=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
@@ -169,8 +165,7 @@ def test_uniform_attention_averages_one_hundredth() -> None:
         loaded, vocabulary = checked(kind, model, tokenizer), whole_words(tokenizer)
         relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, 24)
-        for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
-            (tally,) = part
+        for (tally,) in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
             found = there(attention_effect(tally, matched=True))
             means = (found.same, found.different, there(found.matched).difference)
             assert means == pytest.approx((0.01, 0.01, 0.0), abs=1e-12)
@@ -260,8 +255,10 @@ def test_progress_counts_documents() -> None:
     for chunk, tokens, expected in chunked:
         seen: list[tuple[str, float, float | None]] = []
 
-        def watch(*of: Any, seen: list[Any] = seen) -> None:
-            seen.append(of[:3])
+        def watch(
+            phase: str, done: float = 0, total: float | None = None, note: str = "", seen: list[Any] = seen
+        ) -> None:
+            seen.append((phase, done, total))
 
         with mock.patch.object(attention, "CHUNK", chunk), mock.patch.object(vocabulary_module, "TOKENS", tokens):
             tally_attention(loaded, iter(pieces), [relation], bootstrap=2, progress=watch, documents=4)
@@ -275,13 +272,9 @@ def test_the_pairs_of_two_windows_by_hand() -> None:
     tokens = torch.tensor([[10, 11, 12, 13], [20, 21, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     weights = torch.arange(1.0, 33.0).view(2, 1, 4, 4)
-    for part, shift, read in (
-        ("encoder", 0, {0, 1, 3}),
-        ("decoder", 0, {0, 1, 3}),
-        ("encoder", 1, {0, 1, 3}),
-        ("decoder", 1, {0, 1}),  # one place later; the last word is not read
-        ("cross", 1, {0, 1, 3}),
-    ):
+    for part, shift in (("encoder", 0), ("decoder", 0), ("encoder", 1), ("decoder", 1), ("cross", 1)):
+        # in a decoder that reads each word one place later the last word is not read
+        read = {0, 1} if (part, shift) == ("decoder", 1) else {0, 1, 3}
         moved_query, moved_key = (0 if part == "encoder" else shift), (shift if part == "decoder" else 0)
         for queries in (slice(0, 3), slice(1, 2), slice(2, 9)):
             pairs = pairs_of(part, [weights, -weights], (tokens, mask), torch.tensor(places), queries, shift)

@@ -107,7 +107,9 @@ def test_the_contrast_of_each_document_is_that_of_the_double_loop(kind: str, tok
         means: list[float | None] = []
         pairs: list[int] = []
         for relation in (1, 2):
-            total = np.sum([value for group, value in groups.items() if group[:2] == (main, relation)] or [[0, 0]], 0)
+            total = np.sum(
+                [value for group, value in groups.items() if group[:2] == (main, relation)] or [np.zeros(2)], 0
+            )
             means.append(float(total[:-1].mean() / total[-1]) if total[-1] else None)
             pairs.append(int(total[-1]))
         same, different, *numbers = sums.means(number)

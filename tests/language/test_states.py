@@ -187,9 +187,8 @@ def test_cooccurring_pairs_are_those_of_the_double_loop() -> None:
     pairs = np.array([[0, 6], [1, 2], [3, 12], [7, 18]])
     probe = StateProbe([a], {0: PairRelation(a.token, pairs, len(TOKENIZER))}, a, BARE, TEXTS)
     tally = tallied(loaded, probe, tiny.TEXTS)
-    rows = list(probe.rows(loaded, tally, silent))
     found = occurrences(loaded, list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH)))
-    for row in rows:
+    for row in probe.rows(loaded, tally, silent):
         cosines = word_pairs(found[row.part, row.layer], tally.plan.halves, lambda s: s / np.linalg.norm(s))
         both = [(int(a.token[i]), int(a.token[j])) for i, j in pairs]
         known = [pair for pair in both if all(p in cosines for p in (pair, pair[::-1]))]

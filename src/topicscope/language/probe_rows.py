@@ -91,13 +91,12 @@ class ProbeRow(MeasuredRow):
         return self.embeddings["cosine"]
 
     @property
+    def dot(self) -> Effect | None:
+        return self.embeddings["dot"]
+
+    @property
     def effects(self) -> dict[str, Effect | None]:
-        first = {
-            "cosine": self.cosine,
-            "dot": self.embeddings["dot"],
-            "attention": self.attention,
-            "topical": self.topical,
-        }
+        first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention, "topical": self.topical}
         return first | self.embeddings
 
 
