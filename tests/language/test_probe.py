@@ -69,30 +69,6 @@ def test_embedding_figures_are_those_of_a_double_loop(several: bool) -> None:
     assert there(row.attention).same == pytest.approx(np.mean([h.effect.same for h in found.heads]), rel=1e-10)
 
 
-def test_a_planted_effect_is_found_and_the_null_is_not() -> None:
-    """Embeddings made of topics; fresh ones of none."""
-    tokenizer = tiny.tokenizer("wordpiece")
-    model, vocabulary = tiny.model("encoder", len(tokenizer)), whole_words(tokenizer)
-    a = assignment(vocabulary, several=False)
-    rng = np.random.default_rng(0)
-    centre = rng.normal(size=(4, 16)) + 1
-    table = model.get_input_embeddings().weight.data
-    for word, topic in zip(a.membership.word, a.membership.topic, strict=True):
-        table[a.token[word]] = table.new_tensor(centre[topic] + 0.3 * rng.normal(size=16))
-    measurement = Measurement(bootstrap=300, shuffles=300)
-    found = probe_model(checked("model", model, tokenizer), tiny.TEXTS, a, measurement)
-    trained, fresh = (there(row.cosine) for row in found.rows)
-    assert there(trained.interval)[0] > 0.2
-    assert trained.p_value == pytest.approx(1 / 301)
-    assert trained.difference > there(trained.null_interval)[1]
-    assert there(fresh.p_value) > 0.02
-    assert there(fresh.null_interval)[0] <= fresh.difference <= there(fresh.null_interval)[1]
-    (verdict,) = found.verdicts
-    controls = verdict.embeddings.controls
-    assert (controls["chance"], controls["frequency"], controls["fresh_weights"]) == ("yes", "yes", "yes")
-    assert found.summary()[0] == f"model: {verdict.embeddings.sentence}"
-
-
 def test_the_command_and_its_files(tmp_path: Path) -> None:
     model, corpus, out = str(model_folder(tmp_path)), str(corpus_file(tmp_path)), tmp_path / "out"
     common = ["--iterations", "40", "--documents", "20", "--bootstrap", "20", "--shuffles", "20"]
