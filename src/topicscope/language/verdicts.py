@@ -99,8 +99,11 @@ class Measured:
             return Check("unsure", f"too few pairs of words: {self.more_pairs}", code="no pairs")
         fewest = min((count for count in (effect.pairs, effect.other_pairs) if count is not None), default=self.enough)
         if fewest < self.enough:
-            least = f"at least {self.enough} are needed"
-            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}", code="few pairs")
+            return Check(
+                "unsure",
+                f"too few pairs ({fewest:,.0f}; at least {self.enough} are needed): {self.more_pairs}",
+                code="few pairs",
+            )
         if self.documents is not None and self.documents < FEWEST_DOCUMENTS:
             return Check(
                 "unsure",
@@ -113,10 +116,13 @@ class Measured:
     @property
     def nothing_to_resample(self) -> Check:
         if self.labels:  # a corpus has no more labels than it has, so no option helps
-            why = "two labels are too few for an interval over topics; about five or more are needed"
-            return Check("unsure", why, code="few labels")
-        why = f"there is nothing to resample: {self.advice('topics', 'documents')}"
-        return Check("unsure", why, code="nothing to resample")
+            return Check(
+                "unsure",
+                "two labels are too few for an interval over topics; about five or more are needed",
+                code="few labels",
+            )
+        none = f"there is nothing to resample: {self.advice('topics', 'documents')}"
+        return Check("unsure", none, code="nothing to resample")
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
         """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
@@ -199,8 +205,9 @@ def cooccurrence(of: Measured, _: Effect) -> Check:
         which = f"({contrast.cooccurring:.3g}) than pairs of one topic ({contrast.same_topic:.3g})"
         return Check("no", f"the pairs that co-occur most show more {which}", margin, between, "more")
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
-    why = f"the pairs that co-occur most show about as much ({both}): {more}"
-    return Check("unsure", why, margin, between, "as much")
+    return Check(
+        "unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between, "as much"
+    )
 
 
 @dataclass(frozen=True)

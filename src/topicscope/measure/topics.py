@@ -208,9 +208,7 @@ def nearest_topics(
 
 
 def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
-    """Topics in the plane: the first two principal components of sqrt(p / 2).
-
-    This is classical scaling of Hellinger distances.
+    """Topics in the plane: the first two principal components of sqrt(p / 2), classical scaling of Hellinger distances.
 
     Signs are fixed: in each component the entry that is largest in size is positive (of equal ones the first).
     """
@@ -228,15 +226,12 @@ def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
     return TopicMap(places, float(values[:2].sum() / total) if total > 0 else 1.0)
 
 
-PRIOR = 500.0  # words that every side has beforehand, shared out as in all text
-
-
-def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[np.ndarray, "K W"]:
+def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = 500.0) -> Float[np.ndarray, "K W"]:
     """How much likelier a word is in a group of documents than in the others, in standard errors.
 
     y is the count of word w in group k of n words, y' that in the other groups, of n' words. The prior has a_w = prior
     * (y + y') / (n + n') words w. Then z = (log((y + a_w) / (n + prior - y - a_w)) - log((y' + a_w) / (n' + prior - y'
-    - a_w))) / sqrt(1 / (y + a_w) + 1 / (y' + a_w)).
+    - a_w))) / sqrt(1 / (y + a_w) + 1 / (y' + a_w)). Every side has `prior` words beforehand, shared out as in all text.
     """
     whole = counts.sum(0, dtype=np.float64)
     total = whole.sum()
