@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from importlib import util
 from pathlib import Path
@@ -44,18 +45,16 @@ def test_embedding_figures_are_those_of_a_double_loop(several: bool) -> None:
     row = found.rows[0]
     raw = model.get_input_embeddings().weight.detach().numpy()[a.token]
     topics = [set(a.membership.topic[a.membership.word == w].tolist()) for w in range(len(a.words))]
+    placed = [(i, k) for i, mine in enumerate(topics) for k in mine]
     for suffix, u in (("", raw), ("_centred", raw - raw.mean(0))):
         unit = u / np.linalg.norm(u, axis=1, keepdims=True)
         for name, vectors in (("cosine", unit), ("dot", u)):
             same, different = [], []
-            for i, mine in enumerate(topics):
-                for j, others in enumerate(topics):
-                    for k in mine:
-                        for l in others:  # noqa: E741
-                            if k == l and i != j:
-                                same.append(vectors[i] @ vectors[j])
-                            elif k != l and not mine & others:
-                                different.append(vectors[i] @ vectors[j])
+            for (i, k), (j, other) in itertools.product(placed, repeat=2):
+                if k == other and i != j:
+                    same.append(vectors[i] @ vectors[j])
+                elif k != other and not topics[i] & topics[j]:
+                    different.append(vectors[i] @ vectors[j])
             effect = there(row.embeddings[name + suffix])
             assert effect.same == pytest.approx(np.mean(same), rel=1e-10)
             assert effect.different == pytest.approx(np.mean(different), rel=1e-10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -82,16 +83,14 @@ def drawn(n: int, topics: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_means_by_pair_of_topics_equal_a_double_loop(n: int, topics: int, seed: int) -> None:
     matrix, weight = drawn(n, topics, seed)
     expected = np.full((topics, topics), np.nan)
-    for t in range(topics):
-        for u in range(topics):
-            total = pairs = 0.0
-            for i in range(n):
-                for j in range(n):
-                    if i != j and weight[i, t] > 0 and weight[j, u] > 0:
-                        total += weight[i, t] * weight[j, u] * matrix[i + 1, j + 1]
-                        pairs += weight[i, t] * weight[j, u]
-            if pairs:
-                expected[t, u] = total / pairs
+    for t, u in np.ndindex(topics, topics):
+        total = pairs = 0.0
+        for i, j in np.ndindex(n, n):
+            if i != j and weight[i, t] > 0 and weight[j, u] > 0:
+                total += weight[i, t] * weight[j, u] * matrix[i + 1, j + 1]
+                pairs += weight[i, t] * weight[j, u]
+        if pairs:
+            expected[t, u] = total / pairs
     np.testing.assert_allclose(topic_pair_means(matrix, weight), expected, rtol=1e-10, atol=1e-10)
 
 
@@ -102,14 +101,11 @@ def test_means_by_topics_in_common_and_by_group_equal_a_double_loop(n: int, topi
     has, group = weight > 0, np.arange(topics) // 2
     shared: dict[int, list[float]] = defaultdict(list)
     related: dict[str, list[float]] = {"same": [], "partner": [], "other": []}
-    for i in range(n):
-        for j in range(n):
-            if i == j:
-                continue
-            common = int((has[i] & has[j]).sum())
-            partners = bool(set(group[has[i]]) & set(group[has[j]]))
-            shared[common].append(matrix[i + 1, j + 1])
-            related["same" if common else "partner" if partners else "other"].append(matrix[i + 1, j + 1])
+    for i, j in permutations(range(n), 2):
+        common = int((has[i] & has[j]).sum())
+        partners = bool(set(group[has[i]]) & set(group[has[j]]))
+        shared[common].append(matrix[i + 1, j + 1])
+        related["same" if common else "partner" if partners else "other"].append(matrix[i + 1, j + 1])
     assert shared_topic_means(matrix, has) == {
         count: pytest.approx(np.mean(values), abs=1e-10) for count, values in sorted(shared.items())
     }

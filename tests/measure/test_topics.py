@@ -212,10 +212,9 @@ def test_three_topics_lie_in_the_plane_at_their_distances(seed: int) -> None:
     probability = topics_of(seed, count=3)
     found = topic_map(probability)
     assert found.shown == pytest.approx(1.0, abs=1e-10)
-    for i in range(3):
-        for j in range(3):
-            apart = math.dist(found.places[i], found.places[j])
-            assert apart**2 == pytest.approx(distance(probability[i], probability[j]) ** 2, abs=1e-10)
+    for i, j in combinations(range(3), 2):
+        apart = math.dist(found.places[i], found.places[j])
+        assert apart**2 == pytest.approx(distance(probability[i], probability[j]) ** 2, abs=1e-10)
 
 
 @settings(max_examples=30)
@@ -479,13 +478,9 @@ def test_the_maximum_is_a_fixed_point_and_unknown_words_do_not_count() -> None:
     counts = rng.poisson(1.0, 30).astype(float)
     theta = folded_in(probability, counts, tolerance=1e-13)
     used = (counts > 0) & (np.arange(30) != 7)
-    share = np.array(
-        [
-            0.1
-            + sum(counts[w] * theta[k] * probability[k, w] / (theta @ probability[:, w]) for w in np.flatnonzero(used))
-            for k in range(6)
-        ]
-    )
+    share = np.full(6, 0.1)
+    for w in np.flatnonzero(used):
+        share += counts[w] * theta * probability[:, w] / (theta @ probability[:, w])
     np.testing.assert_allclose(theta, share / share.sum(), atol=1e-10)
     more = counts.copy()
     more[7] += 100
