@@ -86,12 +86,7 @@ def planted(kind: str, seed: int) -> tuple[LoadedModel, Assignment, list[str]]:
     word = embeddings(rng, kind, counts)
     with torch.no_grad():
         for name, part in model.named_parameters():
-            if (
-                "position" in name
-                or "token_type" in name
-                or "attention.output.dense" in name
-                or ".output.dense" in name
-            ):
+            if any(zero in name for zero in ("position", "token_type", ".output.dense")):
                 part.zero_()  # states are those of the words alone
         model.embeddings.word_embeddings.weight[len(SPECIAL) :] = torch.tensor(word, dtype=torch.float32)
         if kind == "head":  # q.k of words of one topic is large

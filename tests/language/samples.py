@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 from tests.language import tiny
-from topicscope.language import Assignment, TopicFit, Topics, Vocabulary
+from topicscope.language import (
+    Assignment,
+    HeadRow,
+    LoadedModel,
+    TopicFit,
+    Topics,
+    Vocabulary,
+    checked,
+    whole_words,
+)
+from topicscope.language.probe_rows import DocumentRow
 from topicscope.measure import Effect, Matched, Membership
 
 SHARED = Path(os.environ.get("TOPICSCOPE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -20,8 +30,7 @@ needs_shared = pytest.mark.skipif(
     not (SHARED / "models" / "bert-mini-wiki").is_dir(),
     reason="needs the shared models and corpora (TOPICSCOPE_SHARED)",
 )
-THETA = 6.5 / len(tiny.tokenizer("wordpiece"))
-"""The threshold at which a topic has the six words that the texts are made of."""
+THETA = 6.5 / len(tiny.tokenizer("wordpiece"))  # at which a topic has the six words that the texts are made of
 
 
 def assignment(vocabulary: Vocabulary, *, several: bool) -> Assignment:
@@ -56,6 +65,14 @@ def given_topics(probability: Any, mixtures: Any, **parts: Any) -> Topics:
     return Topics(probability=table, document_topics=documents, **plain | parts)
 
 
+def tiny_encoder(length: int = 40) -> tuple[LoadedModel, Vocabulary, Assignment]:
+    """With its words, in four topics."""
+    tokenizer = tiny.tokenizer("wordpiece", length)
+    vocabulary = whole_words(tokenizer)
+    loaded = checked("encoder", tiny.model("encoder", len(tokenizer)), tokenizer)
+    return loaded, vocabulary, assignment(vocabulary, several=False)
+
+
 def model_folder(home: Path, kind: str = "encoder", tokens: str = "wordpiece") -> Path:
     """A tiny model with its tokenizer, as a folder."""
     tokenizer = tiny.tokenizer(tokens)
@@ -77,6 +94,19 @@ def corpus_file(home: Path) -> Path:
     return path
 
 
+def document_row(document: int = 0, **changes: Any) -> DocumentRow:
+    about: dict[str, Any] = {"model": "m", "document": document, "place": None, "words": 9, "tokens": 9, "topics": []}
+    about |= {"threshold": None, "part": "encoder", "topic_words": 9, "same_pairs": 100, "different_pairs": 100}
+    return DocumentRow(**{**about, "same": None, "different": None, "contrast": None, **changes})
+
+
+def head_row(layer: int, head: int, p: float | None, **changes: Any) -> HeadRow:
+    """One that has .5 more inside topics."""
+    about: dict[str, Any] = {"model": "a/b", "threshold": 0.1, "topics_per_word": "one", "part": "encoder"}
+    effect = Effect(same=1.0, different=0.5, difference=0.5, ratio=None, interval=(0.1, 1.0))
+    return HeadRow(**{**about, "effect": effect, **changes}, layer=layer, head=head, corrected_p=p)
+
+
 def assert_same(one: Any, two: Any) -> None:
     """Two results with arrays in them, field by field."""
     assert type(one) is type(two)
@@ -87,13 +117,5 @@ def assert_same(one: Any, two: Any) -> None:
 def an_effect(low: float, p_value: float | None = None, matched_low: float | None = None) -> Effect:
     """One whose interval starts at `low`, with the controls that are given."""
     matched = None if matched_low is None else Matched(1.0, 0.5, 0.5, (matched_low, 1.0))
-    return Effect(
-        same=1.0,
-        different=0.5,
-        difference=0.5,
-        ratio=2.0,
-        interval=(low, 1.0),
-        ratio_interval=(1.5, 2.5),
-        p_value=p_value,
-        matched=matched,
-    )
+    means: dict[str, Any] = {"same": 1.0, "different": 0.5, "difference": 0.5, "ratio": 2.0}
+    return Effect(**means, interval=(low, 1.0), ratio_interval=(1.5, 2.5), p_value=p_value, matched=matched)

@@ -32,7 +32,7 @@ from topicscope.language import (
 )
 from topicscope.language.assignment import assignments_of, read_pairs, read_topics, with_pairs
 from topicscope.language.corpora import usable_labels
-from topicscope.language.state_probing import targets_of
+from topicscope.language.states import targets_of
 from topicscope.measure import Membership, log_odds_z
 
 WORDS = ("ab", "cd", "ef", "gh")

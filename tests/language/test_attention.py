@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from tests.language import tiny
-from tests.language.samples import assignment
+from tests.language.samples import assignment, tiny_encoder
+from tests.measure.samples import there
 from topicscope.ground import Stream, generator
 from topicscope.language import Assignment, Vocabulary, attention, vocabulary as vocabulary_module, whole_words
 from topicscope.language.attention import (
@@ -55,25 +56,22 @@ def by_loop(loaded: LoadedModel, vocabulary: Vocabulary, a: Assignment, length: 
         words = vocabulary.words_at(tokens)
         for start in range(0, len(tokens), room):
             ids = [*before, *tokens[start : start + room].tolist(), *after]
-            word_of = [-1] * len(before) + [
-                number.get(int(t), -1) if w >= 0 else -1
-                for t, w in zip(tokens[start : start + room], words[start : start + room], strict=True)
-            ]
-            word_of += [-1] * len(after)
+            read = zip(tokens[start : start + room], words[start : start + room], strict=True)
+            mine = [number.get(int(t), -1) if w >= 0 else -1 for t, w in read]
+            word_of = [*[-1] * len(before), *mine, *[-1] * len(after)]
             inputs: dict[str, Any] = {"input_ids": torch.tensor([ids]), "output_attentions": True}
             if loaded.model.config.is_encoder_decoder:
                 inputs["decoder_input_ids"] = torch.tensor([[loaded.model.config.decoder_start_token_id, *ids[:-1]]])
-                with torch.no_grad():
-                    out = loaded.model(**inputs)
+            with torch.no_grad():
+                out = loaded.model(**inputs)
+            if loaded.model.config.is_encoder_decoder:
                 later = [-1, *word_of[:-1]]
                 parts = [
                     ("encoder", out.encoder_attentions, word_of, word_of, False),
                     ("decoder", out.decoder_attentions, later, later, True),
+                    ("cross", out.cross_attentions, later, word_of, False),
                 ]
-                parts.append(("cross", out.cross_attentions, later, word_of, False))
             else:
-                with torch.no_grad():
-                    out = loaded.model(**inputs)
                 causal = loaded.name == "decoder"
                 parts = [("decoder" if causal else "encoder", out.attentions, word_of, word_of, causal)]
             for name, layers, queries, keys, causal in parts:
@@ -104,8 +102,7 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
     tallies = tally_attention(loaded, windows(loaded, vocabulary, tiny.TEXTS, None, length), [relation], bootstrap=7)
     expected = by_loop(loaded, vocabulary, a, length)
     assert len(expected) > 10
-    for part, sums_of in tallies.items():
-        (tally,) = sums_of
+    for part, (tally,) in tallies.items():
         sums, pairs = tally.sums.numpy(), tally.pairs.numpy()
         listed = {(relation_, stratum): value for (name, relation_, stratum), value in expected.items() if name == part}
         for group in range(len(sums)):
@@ -116,23 +113,20 @@ def test_tallies_are_those_of_the_double_loop(kind: str, tokens: str, several: b
 
 def test_shuffled_topics_and_strata() -> None:
     """The null is the tally of an assignment whose words have changed places; different words stay different words."""
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
+    loaded, vocabulary, _ = tiny_encoder()
+    size, pieces = len(loaded.tokenizer), list(windows(loaded, vocabulary, tiny.TEXTS, None))
     for several in (False, True):
         a = assignment(vocabulary, several=several)
-        pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None))
-        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, len(tokenizer), 2, 9)], bootstrap=0)["encoder"]
+        (tally,) = tally_attention(loaded, pieces, [TopicRelation(a, size, 2, 9)], bootstrap=0)["encoder"]
         orders = generator(9, Stream.SHUFFLED_ATTENTION)
         for i in range(2):
             order = orders.permutation(len(a.words))
             # word w takes the topics of word order[w]
-            listed = sorted(
-                (k, w) for w in range(len(a.words)) for k in a.membership.topic[a.membership.word == order[w]].tolist()
-            )
+            topics = (a.membership.topic[a.membership.word == old].tolist() for old in order)
+            listed = sorted((k, w) for w, mine in enumerate(topics) for k in mine)
             topic, word = (np.array(side) for side in zip(*listed, strict=True))
             moved = replace(a, membership=Membership(word, topic, len(a.words), 4))
-            sums_of = tally_attention(loaded, pieces, [TopicRelation(moved, len(tokenizer))], bootstrap=0)
-            (other,) = sums_of["encoder"]
+            (other,) = tally_attention(loaded, pieces, [TopicRelation(moved, size)], bootstrap=0)["encoder"]
             sums = other.sums.view(3, -1, sum(other.heads)).sum(1)
             np.testing.assert_allclose(tally.null_sums[i], sums[1], rtol=1e-10)
             assert float(tally.null_pairs[i]) == float(other.pairs.view(3, -1)[1].sum())
@@ -140,9 +134,8 @@ def test_shuffled_topics_and_strata() -> None:
 
 
 def test_the_bootstrap_counts_documents_as_often_as_drawn() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer), shuffles=1)
+    loaded, vocabulary, a = tiny_encoder()
+    relation = TopicRelation(a, len(loaded.tokenizer), shuffles=1)
     pieces = list(windows(loaded, vocabulary, tiny.TEXTS, None, 16))
     (tally,) = tally_attention(loaded, pieces, [relation], bootstrap=4, seed=3)["encoder"]
     alone = [
@@ -172,42 +165,23 @@ def test_uniform_attention_averages_one_hundredth() -> None:
         loaded, vocabulary = checked(kind, model, tokenizer), whole_words(tokenizer)
         relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
         pieces = windows(loaded, vocabulary, tiny.TEXTS, None, 24)
-        for part in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
-            (tally,) = part
-            found = attention_effect(tally, matched=True)
-            assert found is not None
-            assert found.matched is not None
-            assert (found.same, found.different, found.matched.difference) == pytest.approx(
-                (0.01, 0.01, 0.0), abs=1e-12
-            )
+        for (tally,) in tally_attention(loaded, pieces, [relation], bootstrap=3).values():
+            found = there(attention_effect(tally, matched=True))
+            means = (found.same, found.different, there(found.matched).difference)
+            assert means == pytest.approx((0.01, 0.01, 0.0), abs=1e-12)
 
 
 def test_listed_pairs_are_tallied_alone() -> None:
-    tokenizer = tiny.tokenizer("wordpiece")
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
-    pairs = PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))
-    (tally,) = tally_attention(
-        loaded,
-        windows(loaded, vocabulary, ["bread butter judge", "court judge court", "bread court"], None),
-        [pairs],
-        bootstrap=0,
-    )["encoder"]
+    loaded, vocabulary, _ = tiny_encoder()
+    some = ["bread butter judge", "court judge court", "bread court"]
+    pieces = windows(loaded, vocabulary, some, None)
+    (tally,) = tally_attention(loaded, pieces, [listed_pairs(vocabulary)], bootstrap=0)["encoder"]
     assert tally.pairs.tolist() == [2 + 4]
 
 
-def test_windows_cut_to_the_models_length() -> None:
-    tokenizer = tiny.tokenizer("wordpiece", 12)
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    assert loaded.window == 12
-    long = " ".join(tiny.WORDS)
-    pieces = list(windows(loaded, vocabulary, [long, "", "boat"], None))
-    assert max(len(piece.tokens) for piece in pieces) == 12
-    assert sum(len(piece.tokens) - 2 for piece in pieces) == len(
-        tokenizer(long + " boat", add_special_tokens=False)["input_ids"]
-    )
-    assert [piece.document for piece in pieces][-1] == 2
-    assert len(list(windows(loaded, vocabulary, [long], 1))) == 1
+def listed_pairs(vocabulary: Vocabulary) -> PairRelation:
+    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
+    return PairRelation(token, np.array([[0, 1], [2, 3]]), len(tiny.tokenizer("wordpiece")))
 
 
 def drawn_tally(shuffles: int = 30) -> PartTally:
@@ -230,32 +204,33 @@ def test_effects_are_means_of_sums() -> None:
     sums, pairs = tally.sums.numpy().reshape(3, 4, 3), tally.pairs.numpy().reshape(3, 4)
     boot, boot_pairs = tally.boot_sums.numpy(), tally.boot_pairs.numpy().reshape(5, 3, 4)
     for heads in ([0, 1, 2], [2], [0, 1]):
-        found = attention_effect(tally, None if len(heads) == 3 else heads, matched=True)
-        assert found is not None
+        found = there(attention_effect(tally, None if len(heads) == 3 else heads, matched=True))
         means = [sums[r][:, heads].mean(1).sum() / pairs[r].sum() for r in range(3)]
         assert (found.same_word, found.same, found.different) == pytest.approx(means)
         assert (found.pairs, found.other_pairs) == (pairs[1].sum(), pairs[2].sum())
         drawn = [boot[b][:, heads].mean(1) / boot_pairs[b].sum(1) for b in range(1, 5)]
-        assert found.resamples is not None
-        assert found.resamples[1:] == pytest.approx([one[1] - one[2] for one in drawn])
-        assert not np.isfinite(found.resamples[0])
+        assert there(found.resamples)[1:] == pytest.approx([one[1] - one[2] for one in drawn])
+        assert not np.isfinite(there(found.resamples)[0])
         same, number = tally.null_sums.numpy()[:, heads].mean(1), tally.null_pairs.numpy()
         rest = (tally.other_sums.numpy()[heads].mean() - same) / (float(tally.other_pairs) - number)
         differences = same / number - rest
         assert found.null_interval == pytest.approx(tuple(np.quantile(differences, [0.025, 0.975])))
         assert found.p_value == pytest.approx((1 + (differences >= found.difference).sum()) / 31)
-        assert found.matched is not None
         usable = [s for s in range(4) if pairs[1, s] and pairs[2, s]]
         assert usable == [0, 3]
         weight = pairs[1, usable] / pairs[1, usable].sum()
         each = sums[:, :, heads].mean(2)[:, usable] / pairs[:, usable]
-        assert (found.matched.same, found.matched.different) == pytest.approx(tuple((each[1:] * weight).sum(1)))
-        bare = attention_effect(tally, heads, controls=False)
-        assert bare is not None
+        assert (there(found.matched).same, there(found.matched).different) == pytest.approx(
+            tuple((each[1:] * weight).sum(1))
+        )
+        bare = there(attention_effect(tally, heads, controls=False))
         assert (bare.matched, bare.p_value, bare.null_interval) == (None, None, None)
-    plain = attention_effect(drawn_tally(0))
-    assert plain is not None
+    plain = there(attention_effect(drawn_tally(0)))
     assert (plain.matched, plain.p_value) == (None, None)
+    tally.pairs[0:4] = 0
+    assert there(attention_effect(tally)).same_word is None
+    tally.pairs[4:8] = 0
+    assert attention_effect(tally) is None
 
 
 def test_equal_frequencies_are_resampled_too() -> None:
@@ -269,29 +244,15 @@ def test_equal_frequencies_are_resampled_too() -> None:
             assert (same[b], different[b]) == pytest.approx(((weight * each[1]).sum(), (weight * each[2]).sum()))
 
 
-def test_no_pairs_are_no_effect() -> None:
-    tally = drawn_tally()
-    tally.pairs[0:4] = 0
-    found = attention_effect(tally)
-    assert found is not None
-    assert found.same_word is None
-    tally.pairs[4:8] = 0
-    assert attention_effect(tally) is None
-
-
 def test_progress_counts_documents() -> None:
     """A document of three windows counts by thirds; within a chunk, each batch counts by its number of windows."""
-    tokenizer = tiny.tokenizer("wordpiece", 12)
-    loaded, vocabulary = loaded_model("encoder", tokenizer), whole_words(tokenizer)
-    relation = TopicRelation(assignment(vocabulary, several=False), len(tokenizer))
+    loaded, vocabulary, a = tiny_encoder(12)
+    relation = TopicRelation(a, len(loaded.tokenizer))
     texts = ["boat", " ".join(tiny.WORDS), "", "bread"]
     pieces = list(windows(loaded, vocabulary, texts, None))
     assert [piece.reached for piece in pieces] == pytest.approx([1, 1 + 1 / 3, 1 + 2 / 3, 2, 4])
-    for chunk, tokens, expected in (
-        (128, 8192, [0, 4]),
-        (2, 8192, [0, 1 + 1 / 3, 2, 4]),
-        (128, 12, [0, 1.6, 2.2, 3.4, 4]),
-    ):
+    chunked = ((128, 8192, [0, 4]), (2, 8192, [0, 1 + 1 / 3, 2, 4]), (128, 12, [0, 1.6, 2.2, 3.4, 4]))
+    for chunk, tokens, expected in chunked:
         seen: list[tuple[str, float, float | None]] = []
 
         def watch(
@@ -311,13 +272,9 @@ def test_the_pairs_of_two_windows_by_hand() -> None:
     tokens = torch.tensor([[10, 11, 12, 13], [20, 21, 0, 0]])
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     weights = torch.arange(1.0, 33.0).view(2, 1, 4, 4)
-    for part, shift, read in (
-        ("encoder", 0, {0, 1, 3}),
-        ("decoder", 0, {0, 1, 3}),
-        ("encoder", 1, {0, 1, 3}),
-        ("decoder", 1, {0, 1}),  # one place later; the last word is not read
-        ("cross", 1, {0, 1, 3}),
-    ):
+    for part, shift in (("encoder", 0), ("decoder", 0), ("encoder", 1), ("decoder", 1), ("cross", 1)):
+        # in a decoder that reads each word one place later the last word is not read
+        read = {0, 1} if (part, shift) == ("decoder", 1) else {0, 1, 3}
         moved_query, moved_key = (0 if part == "encoder" else shift), (shift if part == "decoder" else 0)
         for queries in (slice(0, 3), slice(1, 2), slice(2, 9)):
             pairs = pairs_of(part, [weights, -weights], (tokens, mask), torch.tensor(places), queries, shift)
@@ -356,8 +313,7 @@ def test_windows_together_are_the_windows_alone(kind: str) -> None:
     tokenizer = tiny.tokenizer("wordpiece")
     loaded, vocabulary = checked(kind, tiny.model(kind, len(tokenizer)), tokenizer), whole_words(tokenizer)
     relations = [TopicRelation(assignment(vocabulary, several=several), len(tokenizer), 3) for several in (False, True)]
-    token = np.array([vocabulary.token[vocabulary.number[word]] for word in ("bread", "butter", "judge", "court")])
-    several: list[Any] = [*relations, PairRelation(token, np.array([[0, 1], [2, 3]]), len(tokenizer))]
+    several: list[Any] = [*relations, listed_pairs(vocabulary)]
     pieces = [*windows(loaded, vocabulary, tiny.TEXTS, None), *windows(loaded, vocabulary, tiny.TEXTS[3:], None, 9)]
     assert len({len(piece.tokens) for piece in pieces}) > 5
     assert any(len(piece.places) == 0 for piece in pieces)
@@ -410,13 +366,8 @@ def corrected_by_loop(parts: dict[str, PartTally]) -> dict[str, list[float]]:
             scores[name, head] = (difference - middle) / spread
             nulls[name, head] = [(one - middle) / spread for one in shuffled]
     largest = [max(null[i] for null in nulls.values()) for i in range(len(next(iter(nulls.values()))))]
-    return {
-        name: [
-            (1 + sum(one >= scores[name, head] for one in largest)) / (1 + len(largest))
-            for head in range(sum(part.heads))
-        ]
-        for name, part in parts.items()
-    }
+    p = {key: (1 + sum(one >= score for one in largest)) / (1 + len(largest)) for key, score in scores.items()}
+    return {name: [p[name, head] for head in range(sum(part.heads))] for name, part in parts.items()}
 
 
 def test_p_is_corrected_for_all_heads_of_all_parts() -> None:
@@ -456,12 +407,8 @@ def test_rows_come_by_difference_and_those_without_judgement_last() -> None:
     part = tally(np.random.default_rng(2), [2, 2], planted={1: 2e-3, 2: 1e-3})
     part.sums[1, 3], part.sums[2, 3] = 0.3 * 2000 / 1e6, 1e-9  # a large ratio of next to nothing
     rows = head_rows({"encoder": part}, "m", 0.1, "one")
-    assert [(row.layer, row.head, row.remark) for row in rows] == [
-        (0, 1, ""),
-        (1, 0, ""),
-        (0, 0, ""),
-        (1, 1, ELSEWHERE),
-    ]
+    assert [(row.layer, row.head) for row in rows] == [(0, 1), (1, 0), (0, 0), (1, 1)]
+    assert [row.remark for row in rows] == ["", "", "", ELSEWHERE]
     assert [row.corrected_p for row in rows[:2]] == [0.01, 0.01]
     assert rows[0].effect.pairs == 2000
     assert [(row.layer, row.head) for row in topical_heads(rows, "encoder")] == [(0, 1), (1, 0)]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.language.planted import HEAD, planted
-from topicscope.language import Measurement, ModelVerdict, probe_model, probing, state_probing
+from topicscope.language import Measurement, ModelVerdict, probe_model, probing, states
 from topicscope.language.probe_rows import topical_heads
 
 SEEDS = 20
-WHERE = {
+WHERE = {  # by what was planted: the right answers on embeddings, hidden states and attention
     "nowhere": ("no", "no", "no"),
     "topics": ("yes", "yes", "no"),
     "frequency": ("no", "no", "no"),
@@ -19,7 +19,6 @@ WHERE = {
     "head": ("no", "no", "yes"),
     "states": ("no", "yes", "no"),
 }
-"""By what was planted: the right answers on embeddings, hidden states and attention."""
 
 
 def why(kind: str, verdict: ModelVerdict) -> bool:
@@ -36,7 +35,7 @@ def why(kind: str, verdict: ModelVerdict) -> bool:
 
 @pytest.mark.parametrize("kind", WHERE)
 def test_the_verdict_finds_what_was_planted(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_probing, "targets_of", lambda *_: None)  # no verdict asks for topics of documents
+    monkeypatch.setattr(states, "targets_of", lambda *_: None)  # no verdict asks for topics of documents
     monkeypatch.setattr(probing, "document_losses", lambda *_: ({}, ""))
     errors = []
     for seed in range(SEEDS):

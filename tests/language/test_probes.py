@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.language.samples import an_effect
+from tests.language.samples import an_effect, head_row
 from topicscope.ground import adapter_of
 from topicscope.language import (
     CONTROLS,
@@ -45,22 +45,13 @@ from topicscope.language.verdicts import best
 from topicscope.measure import Effect, columns
 from topicscope.pages import head_table
 
-ABOUT: dict[str, Any] = {
-    "model": "a/b",
-    "variant": "trained",
-    "threshold": 0.1,
-    "topics_per_word": "one",
-    "words": 10,
-    "topics": 2,
-    "embedding": "matrix",
-    "window": 8,
-}
-HEAD: dict[str, Any] = {"model": "a/b", "threshold": 0.1, "topics_per_word": "one", "part": "encoder"}
+HERE: dict[str, Any] = {"threshold": 0.1, "topics_per_word": "one"}
+ABOUT: dict[str, Any] = {"model": "a/b", "variant": "trained", **HERE, "words": 10, "topics": 2}
+ABOUT |= {"embedding": "matrix", "window": 8}
 
 
-def head(ratio: float | None, layer: int = 0, **changes: Any) -> HeadRow:
-    effect = Effect(same=1.0, different=0.5, difference=0.5, ratio=ratio, interval=(0.1, 1.0))
-    return HeadRow(**{**HEAD, "layer": layer, "head": 1, "effect": effect, **changes})
+def head(ratio: float | None, layer: int = 0) -> HeadRow:
+    return head_row(layer, 1, None, effect=replace(head_row(0, 0, None).effect, ratio=ratio))
 
 
 ROW = ProbeRow(
@@ -76,19 +67,8 @@ PAIRS = CooccurrenceRow(
     attention=PairContrast(None, None, None),
     commonest=[["boat", "anchor"], ["honey", "salt"]],
 )
-TOPIC = TopicRow(
-    model="a/b",
-    threshold=0.1,
-    topics_per_word="one",
-    topic=1,
-    name="sea",
-    words=5,
-    cosine=0.5,
-    nearest="food",
-    nearest_cosine=0.2,
-    farthest=None,
-    farthest_cosine=None,
-)
+NEAR: dict[str, Any] = {"nearest": "food", "nearest_cosine": 0.2, "farthest": None, "farthest_cosine": None}
+TOPIC = TopicRow(model="a/b", **HERE, topic=1, name="sea", words=5, cosine=0.5, **NEAR)
 VERDICT = verdict_of([ROW], [head(1.5)], [PAIRS], Measurement(seed=3))
 PROBE = Probe([ROW], [head(1.5), head(None, 1)], [PAIRS], [TOPIC], ["a note"], Measurement(seed=3), [VERDICT])
 
@@ -102,10 +82,8 @@ def test_rows_are_read_back_as_they_were() -> None:
     assert joined.verdicts == [VERDICT] * 2
     assert PROBE.summary()[3:] == ["a note"]
     assert PROBE.summary()[2].startswith("b, read together: embeddings: a real effect (beyond chance, ")
-    assert [line.split(".")[0] for line in PROBE.summary()[:2]] == [
-        "b: embeddings: unsure",
-        "b: attention (mean over heads): unsure",
-    ]
+    answers = ["b: embeddings: unsure", "b: attention (mean over heads): unsure"]
+    assert [line.split(".")[0] for line in PROBE.summary()[:2]] == answers
 
 
 def test_records_are_flat_and_empty_tables_are_left_out() -> None:
@@ -127,20 +105,9 @@ def test_checks_have_a_line_each() -> None:
     assert [(one["where"], one["control"]) for one in checks] == [
         (where, control) for where in ("embeddings", "attention") for control in CONTROLS
     ]
-    assert checks[2] == {
-        "model": "a/b",
-        "where": "embeddings",
-        "control": "cooccurrence",
-        "threshold": 0.1,
-        "topics_per_word": "one",
-        "words": 10,
-        "pairs": None,
-        "answer": "yes",
-        "why": "0.5 against 0.25",
-        "number": 0.25,
-        "interval_low": 0.2,
-        "interval_high": 0.4,
-    }
+    about = {"model": "a/b", "where": "embeddings", "control": "cooccurrence", "threshold": 0.1}
+    about |= {"topics_per_word": "one", "words": 10, "pairs": None, "answer": "yes", "why": "0.5 against 0.25"}
+    assert checks[2] == about | {"number": 0.25, "interval_low": 0.2, "interval_high": 0.4}
 
 
 def test_numbers_in_words() -> None:
@@ -167,34 +134,22 @@ def test_results_are_not_changed_and_long_ones_are_made_by_name(kind: Any) -> No
 
 def head_at(layer: int, number: int, difference: float, p: float | None, threshold: float = 0.001) -> HeadRow:
     effect = Effect(same=0.01 + difference, different=0.01, difference=difference, ratio=None, interval=None)
-    about = {"model": "m/tiny", "threshold": threshold, "topics_per_word": "one", "part": "encoder"}
-    return HeadRow(**about, layer=layer, head=number, effect=effect, corrected_p=p)  # type: ignore[arg-type]
+    return head_row(layer, number, p, model="m/tiny", threshold=threshold, effect=effect)
 
 
-HEADS = [
-    head_at(2, 0, 0.009, 0.619),
-    head_at(0, 2, 0.004, 0.048),
-    head_at(0, 1, 0.003, None),
-    head_at(0, 0, 0.002, 0.048),
-]
+PLACES = ((2, 0, 0.009, 0.619), (0, 2, 0.004, 0.048), (0, 1, 0.003, None), (0, 0, 0.002, 0.048))
+HEADS = [head_at(*place) for place in PLACES]
 
 
 def test_heads_are_ordered_by_p_then_by_difference_and_topical_ones_are_marked() -> None:
     rows = head_table(HEADS).rows
-    assert [(row[2], row[3], row[-1]) for row in rows] == [
-        ("0", "2", "topical"),
-        ("0", "0", "topical"),
-        ("2", "0", "-"),
-        ("0", "1", "-"),
-    ]
+    assert [row[2] + row[3] for row in rows] == ["02", "00", "20", "01"]
+    assert [row[-1] for row in rows] == ["topical", "topical", "-", "-"]
     at_two = [*HEADS, head_at(0, 2, 0.004, 0.01, 0.002), head_at(0, 0, 0.002, 0.3, 0.002)]
     assert [row[-1] for row in head_table(at_two).rows[:2]] == ["topical", "-"]  # at every threshold, or not at all
-
-
-def test_the_table_of_heads_says_which_are_topical_model_by_model() -> None:
     other = replace(HEADS[1], model="m/other", corrected_p=0.3)  # the same head of another model
-    rows = Probe([], [*HEADS, other], [], []).records()["heads"]
-    assert [row["topical"] for row in rows] == [False, True, False, True, False]
+    records = Probe([], [*HEADS, other], [], []).records()["heads"]
+    assert [row["topical"] for row in records] == [False, True, False, True, False]
 
 
 def test_the_sentence_on_heads() -> None:
@@ -238,22 +193,13 @@ def test_of_equal_answers_that_which_passes_most_controls_is_reported() -> None:
     assert best([off := replace(mean, checks=[])]) is off
 
 
-SCORE = MixtureScore(
-    mixture_r2=0.5,
-    mixture_interval=(0.4, 0.6),
-    bag_of_words_r2=0.3,
-    bag_of_words_interval=(0.2, 0.4),
-    half_document_r2=0.9,
-    half_document_interval=None,
-    shuffled_r2=-0.01,
-    documents=40,
-    by_position={"1/4": 0.1, "2/4": None},
-)
+BAG: dict[str, Any] = {"bag_of_words_r2": 0.3, "bag_of_words_interval": (0.2, 0.4), "half_document_r2": 0.9}
+MIXTURE: dict[str, Any] = {"mixture_r2": 0.5, "mixture_interval": (0.4, 0.6), "shuffled_r2": -0.01, "documents": 40}
+SCORE = MixtureScore(**BAG, **MIXTURE, by_position={"1/4": 0.1, "2/4": None})
 STATES = StateRow(
     model="a/b",
     variant="trained",
-    threshold=0.1,
-    topics_per_word="one",
+    **HERE,
     part="encoder",
     layer=2,
     words=10,
@@ -272,23 +218,14 @@ def test_rows_of_states_are_read_back_as_they_were() -> None:
     probe = Probe(states=[STATES, EMPTY])
     assert Probe.from_dict(json.loads(json.dumps(probe.as_dict())), probe.config) == probe
     assert Probe.joined([probe, probe], [], probe.config).states == [STATES, EMPTY] * 2
-
-
-def test_names_are_those_of_the_contract() -> None:
     names = ["model", "variant", "layer", "same", "different", "difference", "interval"]
     for row in (STATES, EMPTY):
         assert {*names, "mixture_r2", "mixture_interval", "bag_of_words_r2"} <= set(row.as_dict())
     data = STATES.as_dict()
-    assert (data["same"], data["interval"], data["p_value"], data["matched"]["interval"]) == (
-        *(1.0, (0.1, 1.0), 0.01),
-        (0.2, 1.0),
-    )
+    assert (data["same"], data["interval"], data["p_value"]) == (1.0, (0.1, 1.0), 0.01)
+    assert data["matched"]["interval"] == (0.2, 1.0)
     assert (data["centred"]["p_value"], data["all_but_top"], data["mixture_r2"]) == (0.02, None, 0.5)
     assert (EMPTY.as_dict()["same"], EMPTY.as_dict()["mixture_r2"], EMPTY.as_dict()["documents"]) == (None, None, 0)
-    assert STATES.raw == STATES.effects["raw"]
-
-
-def test_records_are_flat() -> None:
     flat = columns(STATES.as_dict())
     assert (flat["interval_low"], flat["centred_interval_low"], flat["mixture_interval_high"]) == (0.1, 0.2, 0.6)
     assert (flat["cooccurring_raw_mean"], flat["by_position_1/4"], flat["matched_interval_low"]) == (0.5, 0.1, 0.2)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.language import tiny
 from tests.language.samples import THETA, assignment, corpus_file, model_folder, texts
+from tests.measure.samples import there
 from topicscope import InputError
 from topicscope.language import (
     LoadedModel,
@@ -49,6 +50,12 @@ def encoder(kind: str = "encoder") -> LoadedModel:
     return checked("tiny", tiny.model(kind, len(TOKENIZER)).float(), TOKENIZER)
 
 
+def same_topic(a: Assignment) -> np.ndarray:
+    """Which pairs of different words are in one topic, where a word has one."""
+    matrix = a.membership.matrix().toarray()
+    return (matrix @ matrix.T > 0) & ~np.eye(len(matrix), dtype=bool)
+
+
 def test_unit_vectors_and_the_one_that_has_no_length() -> None:
     np.testing.assert_allclose(unit(np.array([[3.0, 4.0], [0.0, 0.0]])), [[0.6, 0.8], [0.0, 0.0]])
 
@@ -58,21 +65,16 @@ def test_random_weights_are_five_models() -> None:
     loaded, a = encoder(), assignment(whole_words(TOKENIZER), several=False)
     found = probe_model(loaded, tiny.TEXTS, a, replace(BARE, random=True, shuffles=10, seed=4))
     trained, fresh = found.rows
-    topic = np.empty(len(a.words), dtype=int)
-    topic[a.membership.word] = a.membership.topic
-    same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
+    same = same_topic(a)
     each = [word_vectors(loaded.random(4 + i).model, a.token) for i in range(5)]
     for measure, change in (("dot", lambda u: u), ("cosine_centred", lambda u: unit(u - u.mean(0)))):
         products = [change(u) @ change(u).T for u in each]
-        effect = fresh.embeddings[measure]
-        assert effect is not None
+        effect = there(fresh.embeddings[measure])
         assert effect.same == pytest.approx(np.mean([product[same].mean() for product in products]), rel=1e-9)
         assert effect.p_value in [pytest.approx((1 + k) / 3) for k in range(3)]
-    assert trained.cosine is not None
-    assert trained.cosine.p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
+    assert there(trained.cosine).p_value in [pytest.approx((1 + k) / 11) for k in range(11)]
     for row in found.rows:
-        assert row.attention is not None
-        assert row.attention.p_value in [k / 11 for k in range(1, 12)]  # as few as ten are all taken
+        assert there(row.attention).p_value in [k / 11 for k in range(1, 12)]  # as few as ten are all taken
     assert {head.model for head in found.heads} == {"tiny"}
     assert len(found.heads) == 8
     assert len(found.topics) == 3  # the fourth topic has one word
@@ -108,14 +110,10 @@ def test_pairs_that_stand_together() -> None:
     assert row.commonest == [[topics.words[i], topics.words[j]] for i, j in topics.cooccurring[:10]]
     cosines = (u[left] * u[right]).sum(1)
     assert row.cosine.cooccurring == pytest.approx(cosines.mean())
-    assert row.cosine.interval is not None
-    assert cosines.min() <= row.cosine.interval[0] <= row.cosine.interval[1] <= cosines.max()
+    assert cosines.min() <= there(row.cosine.interval)[0] <= there(row.cosine.interval)[1] <= cosines.max()
     first = found.rows[1]
-    assert first.cosine is not None
-    assert first.attention is not None
-    assert (row.cosine.same_topic, row.attention.same_topic) == (first.cosine.same, first.attention.same)
-    assert row.attention.cooccurring is not None
-    assert 0 < row.attention.cooccurring < 1
+    assert (row.cosine.same_topic, row.attention.same_topic) == (there(first.cosine).same, there(first.attention).same)
+    assert 0 < there(row.attention.cooccurring) < 1
     without = probe_model(loaded, texts(10, 1), topics, replace(measurement, cooccurrence=False))
     assert without.cooccurrence == []
 
@@ -127,12 +125,9 @@ def test_pairs_that_stand_together_are_counted_in_the_texts_where_topics_are_giv
     found = probe_model(loaded, shown, a, replace(BARE, cooccurrence=True))
     (row,) = found.cooccurrence
     assert row.pairs == len(row.commonest) == 10
-    counts: Counter[tuple[str, str]] = Counter()
     number = vocabulary.number
-    for text in shown:
-        counts.update(
-            itertools.combinations(sorted({w for w in text.split() if w in number}, key=number.__getitem__), 2)
-        )
+    known = (sorted({w for w in text.split() if w in number}, key=number.__getitem__) for text in shown)
+    counts = Counter(pair for words in known for pair in itertools.combinations(words, 2))
     listed = sorted(counts, key=lambda pair: (-counts[pair], number[pair[0]], number[pair[1]]))[:10]
     assert row.commonest == [list(pair) for pair in listed]
     u = unit(word_vectors(loaded.model, vocabulary.token))
@@ -158,12 +153,7 @@ def test_what_a_timeline_measures(kind: str) -> None:
     assert set(equal) - set(found) == {"cosine_matched", "attention_matched"}
     for effects, layer in ((found, True), (equal, False)):
         raw = word_vectors(loaded.model, a.token, layer=layer)
-        topic = np.empty(len(a.words), dtype=int)
-        topic[a.membership.word] = a.membership.topic
-        same = (topic[:, None] == topic) & ~np.eye(len(topic), dtype=bool)
-        effect = effects["dot"]
-        assert effect is not None
-        assert effect.same == pytest.approx((raw @ raw.T)[same].mean(), rel=1e-9)
+        assert there(effects["dot"]).same == pytest.approx((raw @ raw.T)[same_topic(a)].mean(), rel=1e-9)
 
 
 def test_the_commands_from_python(tmp_path: Path) -> None:
@@ -208,19 +198,10 @@ def test_a_timeline_says_what_it_was_made_of(tmp_path: Path) -> None:
 
 def test_pairs_of_one_topic_are_counted() -> None:
     """Tokens 3 and 5 are in topic 0, token 7 in topic 1; tokens 2 and 9 are in none, and share nothing."""
-    assignment = Assignment(
-        token=np.array([5, 7, 3]),
-        words=("b", "c", "a"),
-        frequency=np.ones(3),
-        membership=Membership(np.array([0, 2, 1]), np.array([0, 0, 1]), words=3, topics=2),
-        threshold=0.001,
-        topics_per_word="one",
-        names=("first", "second"),
-    )
+    members = Membership(np.array([0, 2, 1]), np.array([0, 0, 1]), words=3, topics=2)
+    named: dict[str, Any] = {"words": ("b", "c", "a"), "names": ("first", "second"), "topics_per_word": "one"}
+    of = Assignment(token=np.array([5, 7, 3]), frequency=np.ones(3), membership=members, threshold=0.001, **named)
     token = np.array([2, 3, 5, 7, 9])
-    for pairs, expected in (
-        ([[1, 2]], 1),  # 3 and 5
-        ([[2, 3], [0, 4], [0, 1]], 0),  # two topics; no topic; one of them without
-        ([[2, 1], [1, 3], [3, 4]], 1),
-    ):
-        assert of_one_topic(PairRelation(token, np.array(pairs), 10), assignment) == expected
+    # 3 and 5; then two topics, no topic, one of them without
+    for pairs, expected in (([[1, 2]], 1), ([[2, 3], [0, 4], [0, 1]], 0), ([[2, 1], [1, 3], [3, 4]], 1)):
+        assert of_one_topic(PairRelation(token, np.array(pairs), 10), of) == expected

@@ -19,6 +19,7 @@ from tests.command import topicscope
 from tests.language import tiny
 from tests.language.samples import THETA, assignment, model_folder, texts
 from tests.language.test_assignment import NAMES, labelled, lines
+from tests.measure.samples import there
 from topicscope.language import (
     Assignment,
     LabelRow,
@@ -36,14 +37,12 @@ from topicscope.language import (
     timeline,
     whole_words,
 )
-from topicscope.language.probe_rows import DocumentRow
 from topicscope.language.probes import label_sentences
-from topicscope.language.state_probing import (
+from topicscope.language.states import (
     SHUFFLES,
     bags_of_words,
     copies_note,
     drawn_halves,
-    large_text_note,
     mixture_of,
     once,
     originals,
@@ -114,10 +113,9 @@ def planted_labels(strength: float, seed: int = 0, *, shuffled: bool = False) ->
 def test_labels_are_found_in_the_layer_that_holds_them() -> None:
     rows = planted_labels(2.0)
     assert [row.layer for row in rows] == [0, 1, 2, 3]
-    assert rows[LAYER].accuracy > 0.97
-    assert rows[LAYER].macro_f1 > 0.97
-    assert rows[LAYER].chosen_folds == 5
-    assert rows[LAYER].chosen_accuracy == rows[LAYER].accuracy
+    found = rows[LAYER]
+    assert min(found.accuracy, found.macro_f1) > 0.97
+    assert (found.chosen_folds, found.chosen_accuracy) == (5, found.accuracy)
     assert rows[0].bag_of_words > 0.97  # nine words of ten are of the label
     for row in (rows[0], rows[1], rows[3]):
         assert abs(row.accuracy - row.majority) < 0.12, "noise guesses like chance"
@@ -127,12 +125,10 @@ def test_labels_are_found_in_the_layer_that_holds_them() -> None:
 
 
 def test_a_model_without_labels_is_no_better_than_the_most_common_one() -> None:
-    wrong = 0
     for seed in range(5):
         rows = planted_labels(0.0, seed)
         assert all(row.interval is not None for row in rows)
-        wrong += rows[0].chosen_interval is None or rows[0].chosen_interval[0] > rows[0].majority
-    assert wrong == 0
+        assert there(rows[0].chosen_interval)[0] <= rows[0].majority
 
 
 def test_shuffled_labels_are_not_found() -> None:
@@ -145,24 +141,20 @@ def test_labels_of_few_documents_are_left_out_and_said() -> None:
     texts, labels = labelled(60)
     loaded = LoadedModel("planted", labelled_states({}, 0.0), TOKENIZER, 60)
     words = label_words(texts, labels, VOCABULARY)
-    given: list[str | None] = ["chess", None, *labels[2:]]
-    probe = probe_model(loaded, texts, words, BARE, labels=given, vocabulary=VOCABULARY)
-    assert "labels from hidden states: 1 labels with fewer than 5 of the 59 documents are left out" in probe.notes
-    assert {(row.documents, row.classes) for row in probe.labels} == {(58, 4)}
-    none = probe_model(loaded, texts, words, BARE, labels=[*labels[:4], *[None] * 56], vocabulary=VOCABULARY)
+
+    def probed(given: list[str | None], measurement: Measurement = BARE) -> Probe:
+        return probe_model(loaded, texts, words, measurement, labels=given, vocabulary=VOCABULARY)
+
+    rare = probed(["chess", None, *labels[2:]])
+    assert "labels from hidden states: 1 labels with fewer than 5 of the 59 documents are left out" in rare.notes
+    assert {(row.documents, row.classes) for row in rare.labels} == {(58, 4)}
+    assert not any("labels are not guessed" in note for note in rare.notes)
+    none = probed([*labels[:4], *[None] * 56])
     assert none.labels == []
     assert any("fewer than two labels have 5 of the 4 documents" in note for note in none.notes)
-
-
-def test_labels_without_states_are_said_to_be_left_out() -> None:
-    texts, labels = labelled(60)
-    loaded = LoadedModel("planted", labelled_states({}, 0.0), TOKENIZER, 60)
-    words, without = label_words(texts, labels, VOCABULARY), replace(BARE, states=False)
-    probe = probe_model(loaded, texts, words, without, labels=labels, vocabulary=VOCABULARY)
-    assert probe.labels == []
-    assert "labels are not guessed: that takes hidden states, which are off (--no-states)" in probe.notes
-    both = probe_model(loaded, texts, words, BARE, labels=labels, vocabulary=VOCABULARY)
-    assert not any("labels are not guessed" in note for note in both.notes)
+    without = probed([*labels], replace(BARE, states=False))
+    assert without.labels == []
+    assert "labels are not guessed: that takes hidden states, which are off (--no-states)" in without.notes
 
 
 @pytest.fixture(scope="module")
@@ -179,13 +171,12 @@ def test_the_command_and_its_contract(corpus: Path, tmp_path: Path) -> None:
     few = ["--documents", "80", "--bootstrap", "50", "--shuffles", "50"]
     done = topicscope(*command, *few, "--json", "--out", str(tmp_path / "out"))
     found = json.loads(done.stdout)
-    assert {"model", "variant", "layer", "accuracy", "interval", "macro_f1", "majority", "bag_of_words"} <= set(
-        found["labels"]["rows"][0]
-    )
-    assert [(row["variant"], row["layer"]) for row in found["labels"]["rows"]] == [
-        (variant, layer) for variant in ("trained", "random") for layer in range(3)
-    ]
-    assert all(0 <= row["majority"] < 0.5 < row["bag_of_words"] <= 1 for row in found["labels"]["rows"])
+    rows = found["labels"]["rows"]
+    names = {"model", "variant", "layer", "accuracy", "interval", "macro_f1", "majority", "bag_of_words"}
+    assert names <= set(rows[0])
+    assert [row["variant"] for row in rows] == ["trained"] * 3 + ["random"] * 3
+    assert [row["layer"] for row in rows] == [0, 1, 2] * 2
+    assert all(0 <= row["majority"] < 0.5 < row["bag_of_words"] <= 1 for row in rows)
     assert any("labels of 'subject': 4 (" in note for note in found["notes"])
     assert any("1 without a label" in note for note in found["notes"])
     assert {row["name"].split(":")[0] for row in found["topics"]} == set(NAMES)
@@ -280,28 +271,20 @@ def test_topics_of_words_are_found_in_their_layer_and_nowhere_else() -> None:
 
 
 def test_topics_of_documents_are_found_where_a_linear_map_reads_them() -> None:
-    scores = [row.mixture for row in planted(1, 150)]
-    r2 = [score.mixture_r2 for score in scores if score is not None and score.mixture_r2 is not None]
+    scores = [there(row.mixture) for row in planted(1, 150)]
+    r2 = [there(score.mixture_r2) for score in scores]
     assert len(r2) == 4
     assert r2[2] > 0.95 > r2[0] > 0.3 > r2[3]  # words alone say a part of it; one large vector per document hides them
-    single = [score.by_position["2/4"] for score in scores if score is not None]
-    assert single[2] is not None
-    assert single[0] is not None
+    single = [there(score.by_position["2/4"]) for score in scores]
     assert single[2] > 0.5 > single[0]
     for score in scores:
-        assert score is not None
-        assert score.shuffled_r2 is not None
-        assert score.shuffled_r2 < 0.05
-        assert score.bag_of_words_r2 is not None
-        assert score.bag_of_words_r2 > 0.7
+        assert there(score.shuffled_r2) < 0.05
+        assert there(score.bag_of_words_r2) > 0.7
         assert list(score.by_position) == ["1/4", "2/4", "3/4", "4/4"]
 
 
 def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded, a = (
-        checked("encoder", tiny.model("encoder", len(TOKENIZER)), TOKENIZER),
-        assignment(VOCABULARY, several=False),
-    )
+    loaded, a = loaded_model(), assignment(VOCABULARY, several=False)
     few = probe_model(loaded, texts(6), a, PLAIN, vocabulary=VOCABULARY)
     assert few.states[0].mixture is None
     assert [note for note in few.notes if not note.startswith("warning: document ")] == [
@@ -318,10 +301,11 @@ def test_few_documents_and_models_without_states_are_said(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(without, "forward", stripped)
     none = probe_model(LoadedModel("planted", without, TOKENIZER, 40), texts(12), a, PLAIN, vocabulary=VOCABULARY)
-    assert (none.states, [note for note in none.notes if not note.startswith("warning: document ")]) == (
-        [],
-        ["hidden states: this model returns none for each position, so they are not measured", NO_HEAD],
-    )
+    assert none.states == []
+    assert [note for note in none.notes if not note.startswith("warning: document ")] == [
+        "hidden states: this model returns none for each position, so they are not measured",
+        NO_HEAD,
+    ]
 
 
 def test_originals_have_the_same_words() -> None:
@@ -367,67 +351,14 @@ def test_copies_do_not_tell_the_label() -> None:
     assert [row.accuracy for row in two.labels] == pytest.approx([row.accuracy for row in one.labels])
     assert max(row.accuracy for row in two.labels) < 0.5
     for row, alone in zip(two.states, one.states, strict=True):
-        assert row.mixture is not None
-        assert alone.mixture is not None
-        assert row.mixture.documents == 60
-        assert row.mixture.mixture_r2 == pytest.approx(alone.mixture.mixture_r2)
+        assert there(row.mixture).documents == 60
+        assert there(row.mixture).mixture_r2 == pytest.approx(there(alone.mixture).mixture_r2)
     assert any(note.startswith("60 of the 120 documents have the text of another") for note in two.notes)
     assert not any("text of another" in note for note in one.notes)
-
-
-def test_a_text_has_the_label_of_a_copy_that_has_one() -> None:
-    texts, labels = labelled(60)
-    words = label_words(texts, labels, VOCABULARY)
-    given: list[str | None] = [*[None] * 60, *labels]
-    probe = probe_model(loaded_model(), texts * 2, words, BARE, labels=given, vocabulary=VOCABULARY)
-    assert {row.documents for row in probe.labels} == {60}
-    assert BARE.thresholds == (THETA,)
-
-
-def measured_rows(pairs: list[tuple[int, int, int]], place: int | None = None) -> list[DocumentRow]:
-    """Documents with so many pairs of one topic, pairs of different topics and topic words."""
-    return [
-        DocumentRow(
-            model="m",
-            document=number,
-            place=None if place is None else place + number,
-            words=9,
-            tokens=9,
-            topic_words=topic_words,
-            topics=[],
-            threshold=None,
-            part="encoder",
-            same=None,
-            different=None,
-            contrast=None,
-            same_pairs=same,
-            different_pairs=different,
-        )
-        for number, (same, different, topic_words) in enumerate(pairs)
-    ]
-
-
-@pytest.mark.parametrize(
-    ("large", "said"),
-    [
-        ((20, 20, 20), ""),  # exactly a fifth of all
-        ((21, 20, 20), "21% of the pairs of positions of one topic"),
-        ((20, 80, 20), "50% of the pairs of positions of different topics"),
-        ((20, 20, 80), "50% of the positions of topic words"),
-    ],
-)
-def test_a_text_with_more_than_a_fifth_is_named(large: tuple[int, int, int], said: str) -> None:
-    rows = measured_rows([(10, 10, 10)] * 8 + [large], place=101)
-    note = large_text_note(rows, np.arange(9))
-    assert (said in note) if said else not note
-    assert not said or note.startswith("warning: document 109 of the corpus has ")
-
-
-def test_copies_count_as_one_text() -> None:
-    rows, texts = measured_rows([(10, 10, 10)] * 10), [*map(str, range(7)), "same", "same", "same"]
-    assert large_text_note(rows, np.arange(10)) == large_text_note([], np.arange(0)) == ""
-    note = large_text_note(rows, originals(texts))
-    assert note.startswith("warning: document 7 with 2 of its copies has 30% of the pairs of positions of one topic")
+    given = [*[None] * 60, *labels]  # a text has the label of a copy that has one
+    half = probe_model(loaded_model(), texts * 2, words, BARE, labels=given, vocabulary=VOCABULARY)
+    assert [row.accuracy for row in half.labels] == pytest.approx([row.accuracy for row in one.labels])
+    assert {row.documents for row in half.labels} == {60}
 
 
 def test_a_probe_warns_of_a_long_document() -> None:
@@ -477,13 +408,11 @@ def test_fitted_topics_are_folded_in(topics: Topics) -> None:
 def test_targets_have_halves_bags_and_shuffles(topics: Topics) -> None:
     listed = tokens_of(texts(25, 3))
     listed[4] = np.empty(0, dtype=int)  # a document without words has no mixture
-    targets = targets_of(topics, dict(enumerate(listed)), 7)
-    assert targets is not None
-    assert targets.half_document is not None
+    targets = there(targets_of(topics, dict(enumerate(listed)), 7))
     assert targets.documents == [n for n in range(25) if n != 4]
     mixture, used = mixture_of(topics), [listed[n] for n in targets.documents]
     halves = np.stack([cast("Any", mixture(0, tokens[::2])) for tokens in used])  # all words of these texts have topics
-    np.testing.assert_allclose(targets.half_document.errors, ((halves - targets.shares) ** 2).sum(1), atol=1e-12)
+    np.testing.assert_allclose(there(targets.half_document).errors, ((halves - targets.shares) ** 2).sum(1), atol=1e-12)
     bag = bags_of_words(used)
     words = np.unique(np.concatenate(used))
     assert bag[2].tolist() == pytest.approx([np.log(1 + (used[2] == word).sum()) for word in words])

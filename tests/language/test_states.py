@@ -12,6 +12,7 @@ import torch
 
 from tests.language import tiny
 from tests.language.samples import assignment, texts
+from tests.measure.samples import there
 from topicscope.ground import silent
 from topicscope.language import (
     TREATMENTS,
@@ -22,15 +23,13 @@ from topicscope.language import (
     checked,
     probe_model,
     shifted_right,
-    state_probing,
     states as states_module,
     tally_attention,
     whole_words,
 )
 from topicscope.language.attention import PairRelation
 from topicscope.language.probe_rows import SPOTS
-from topicscope.language.state_probing import originals
-from topicscope.language.states import TOP, StateTally, read_first, top_directions
+from topicscope.language.states import TOP, StateTally, originals, read_first, top_directions
 from topicscope.language.vocabulary import windows
 from topicscope.measure import frequency_bins
 
@@ -89,8 +88,8 @@ def treated(state: np.ndarray, treatment: str, mean: np.ndarray, directions: np.
 def word_pairs(listed: list[Occurrence], halves: np.ndarray, change: Any) -> dict[tuple[int, int], float]:
     """The mean cosine of each ordered pair of words, over positions in the one and the other half of documents."""
     cosines: dict[tuple[int, int], list[float]] = {}
-    for (here, word, left), (there, other, right) in itertools.product(listed, repeat=2):
-        if halves[here] == 0 and halves[there] == 1:
+    for (one, word, left), (two, other, right) in itertools.product(listed, repeat=2):
+        if halves[one] == 0 and halves[two] == 1:
             cosines.setdefault((word, other), []).append(float(change(left) @ change(right)))
     return {pair: float(np.mean(values)) for pair, values in cosines.items()}
 
@@ -133,18 +132,15 @@ def test_means_are_those_of_the_double_loop(kind: str, several: bool) -> None:
                 many = [cosine] * len(common) if common else [cosine] * (len(topics[i]) * len(topics[j]))
                 (same if common else different).extend(many)
                 strata.setdefault((bin_of[i], bin_of[j]), ([], []))[0 if common else 1].extend(many)
-            effect = row.effects[treatment]
-            assert effect is not None
-            assert abs(effect.same - np.mean(same)) < 1e-10
-            assert abs(effect.different - np.mean(different)) < 1e-10
+            effect = there(row.effects[treatment])
+            assert (effect.same, effect.different) == pytest.approx((np.mean(same), np.mean(different)), abs=1e-10)
             if not several:
                 assert (effect.pairs, effect.other_pairs) == (len(same) / 2, len(different) / 2)
             if treatment == "raw":
                 usable = [sides for sides in strata.values() if sides[0] and sides[1]]
                 share = np.array([len(inside) for inside, _ in usable]) / sum(len(inside) for inside, _ in usable)
-                assert effect.matched is not None
-                assert abs(effect.matched.same - share @ [np.mean(x) for x, _ in usable]) < 1e-10
-                assert abs(effect.matched.different - share @ [np.mean(x) for _, x in usable]) < 1e-10
+                matched, expected = there(effect.matched), [[np.mean(side) for side in sides] for sides in usable]
+                assert (matched.same, matched.different) == pytest.approx(tuple(share @ expected), abs=1e-10)
             else:
                 assert effect.matched is None
 
@@ -191,9 +187,8 @@ def test_cooccurring_pairs_are_those_of_the_double_loop() -> None:
     pairs = np.array([[0, 6], [1, 2], [3, 12], [7, 18]])
     probe = StateProbe([a], {0: PairRelation(a.token, pairs, len(TOKENIZER))}, a, BARE, TEXTS)
     tally = tallied(loaded, probe, tiny.TEXTS)
-    rows = list(probe.rows(loaded, tally, silent))
     found = occurrences(loaded, list(windows(loaded, VOCABULARY, tiny.TEXTS, None, LENGTH)))
-    for row in rows:
+    for row in probe.rows(loaded, tally, silent):
         cosines = word_pairs(found[row.part, row.layer], tally.plan.halves, lambda s: s / np.linalg.norm(s))
         both = [(int(a.token[i]), int(a.token[j])) for i, j in pairs]
         known = [pair for pair in both if all(p in cosines for p in (pair, pair[::-1]))]
@@ -219,16 +214,14 @@ def test_states_turned_scaled_or_read_in_other_chunks_are_the_same() -> None:
     turned.documents = {}
     for one, two in zip(probe.rows(loaded, plain, silent), probe.rows(loaded, turned, silent), strict=True):
         for name in TREATMENTS:
-            left, right = one.effects[name], two.effects[name]
-            assert left is not None
-            assert right is not None
+            left, right = there(one.effects[name]), there(two.effects[name])
             assert (right.same, right.different) == pytest.approx((left.same, left.different), abs=1e-10)
 
 
 def test_too_many_words_and_documents_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded, a = loaded_model("encoder"), assignment(VOCABULARY, several=False)
-    monkeypatch.setattr(state_probing, "MOST_WORDS", 12)
-    monkeypatch.setattr(state_probing, "MOST_DOCUMENTS", 15)
+    monkeypatch.setattr(states_module, "MOST_WORDS", 12)
+    monkeypatch.setattr(states_module, "MOST_DOCUMENTS", 15)
     found = probe_model(loaded, texts(30), a, BARE, vocabulary=VOCABULARY)
     assert [note for note in found.notes if not note.startswith("warning: document ")] == [
         "hidden states: topics of documents are predicted for the first 15 documents",
@@ -237,6 +230,5 @@ def test_too_many_words_and_documents_are_left_out_and_said(monkeypatch: pytest.
     ]
     row = found.states[0]
     assert row.words == 12
-    assert row.mixture is not None
-    assert row.mixture.documents == 15
+    assert there(row.mixture).documents == 15
     assert probe_model(loaded, texts(30), a, replace(BARE, states=False), vocabulary=VOCABULARY).states == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -21,11 +22,11 @@ from topicscope.measure import (
 )
 
 
-def block_means_by_loop(topic: np.ndarray, matrix: np.ndarray) -> list[float]:
+def block_means_by_loop(same: np.ndarray, matrix: np.ndarray) -> list[float]:
     groups: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
-    for i in range(1, len(topic)):
-        for j in range(1, len(topic)):
-            groups["diagonal" if i == j else "same" if topic[i] == topic[j] else "different"].append(matrix[i, j])
+    for i in range(1, len(same)):
+        for j in range(1, len(same)):
+            groups["diagonal" if i == j else "same" if same[i, j] else "different"].append(matrix[i, j])
     return [float(np.mean(group)) if group else np.nan for group in groups.values()]
 
 
@@ -36,7 +37,7 @@ def test_block_means_equal_a_double_loop(topics: int, v: int, d: int, seed: int)
     topic = -(-np.arange(topics * v + 1) // v)
     embedding = rng.standard_normal((2, d, topics * v + 1))
     gram = np.einsum("edi,edj->eij", embedding, embedding)
-    expected = [block_means_by_loop(topic, matrix) for matrix in gram]
+    expected = [block_means_by_loop(topic[:, None] == topic, matrix) for matrix in gram]
     masks = relation_masks(topic, torch.float64)
     assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(
         np.array(expected), abs=1e-12, nan_ok=True
@@ -54,15 +55,8 @@ def test_means_of_words_with_several_topics_equal_a_double_loop(n: int, topics: 
     embedding = rng.standard_normal((2, d, n + 1))
     gram = np.einsum("edi,edj->eij", embedding, embedding)
     same = np.zeros((n + 1, n + 1), dtype=bool)
-    expected = []
-    for matrix in gram:
-        groups: dict[str, list[float]] = {"same": [], "different": [], "diagonal": []}
-        for i in range(n):
-            for j in range(n):
-                same[i + 1, j + 1] = (has[i] & has[j]).any() or i == j
-                name = "diagonal" if i == j else "same" if same[i + 1, j + 1] else "different"
-                groups[name].append(matrix[i + 1, j + 1])
-        expected.append([float(np.mean(group)) if group else np.nan for group in groups.values()])
+    same[1:, 1:] = (has[:, None] & has).any(2) | np.eye(n, dtype=bool)
+    expected = [block_means_by_loop(same, matrix) for matrix in gram]
     masks = relation_masks(same, torch.float64)
     assert matrix_block_means(masks, torch.from_numpy(gram).view(2, -1)).numpy() == pytest.approx(
         np.array(expected), abs=1e-12, nan_ok=True
@@ -89,16 +83,14 @@ def drawn(n: int, topics: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_means_by_pair_of_topics_equal_a_double_loop(n: int, topics: int, seed: int) -> None:
     matrix, weight = drawn(n, topics, seed)
     expected = np.full((topics, topics), np.nan)
-    for t in range(topics):
-        for u in range(topics):
-            total = pairs = 0.0
-            for i in range(n):
-                for j in range(n):
-                    if i != j and weight[i, t] > 0 and weight[j, u] > 0:
-                        total += weight[i, t] * weight[j, u] * matrix[i + 1, j + 1]
-                        pairs += weight[i, t] * weight[j, u]
-            if pairs:
-                expected[t, u] = total / pairs
+    for t, u in np.ndindex(topics, topics):
+        total = pairs = 0.0
+        for i, j in np.ndindex(n, n):
+            if i != j and weight[i, t] > 0 and weight[j, u] > 0:
+                total += weight[i, t] * weight[j, u] * matrix[i + 1, j + 1]
+                pairs += weight[i, t] * weight[j, u]
+        if pairs:
+            expected[t, u] = total / pairs
     np.testing.assert_allclose(topic_pair_means(matrix, weight), expected, rtol=1e-10, atol=1e-10)
 
 
@@ -109,14 +101,11 @@ def test_means_by_topics_in_common_and_by_group_equal_a_double_loop(n: int, topi
     has, group = weight > 0, np.arange(topics) // 2
     shared: dict[int, list[float]] = defaultdict(list)
     related: dict[str, list[float]] = {"same": [], "partner": [], "other": []}
-    for i in range(n):
-        for j in range(n):
-            if i == j:
-                continue
-            common = int((has[i] & has[j]).sum())
-            partners = bool(set(group[has[i]]) & set(group[has[j]]))
-            shared[common].append(matrix[i + 1, j + 1])
-            related["same" if common else "partner" if partners else "other"].append(matrix[i + 1, j + 1])
+    for i, j in permutations(range(n), 2):
+        common = int((has[i] & has[j]).sum())
+        partners = bool(set(group[has[i]]) & set(group[has[j]]))
+        shared[common].append(matrix[i + 1, j + 1])
+        related["same" if common else "partner" if partners else "other"].append(matrix[i + 1, j + 1])
     assert shared_topic_means(matrix, has) == {
         count: pytest.approx(np.mean(values), abs=1e-10) for count, values in sorted(shared.items())
     }

@@ -182,7 +182,7 @@ SOURCES: dict[str, Source] = {
     "timeline": Source(
         "Section 8.1, asked of topics",
         "half-way step of attention / half-way step of the embedding",
-        ("training/timeline.py", "measure/timelines.py"),
+        ("training/timeline.py", "measure/phases.py"),
         "two-stages.md",
     ),
 }

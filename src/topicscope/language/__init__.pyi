@@ -107,7 +107,7 @@ from .probing import (
     timeline_of as timeline_of,
     unit as unit,
 )
-from .state_probing import (
+from .states import (
     StateProbe as StateProbe,
 )
 from .topics import (

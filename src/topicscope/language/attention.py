@@ -92,7 +92,6 @@ class TopicRelation(NumberedWords):
         return relation, same[:, 1:] if self.shuffles else None
 
     def _same(self, i: Tensor, j: Tensor) -> Bool[Tensor, "B 1+S Q K"]:
-        """Whether two words share a topic: as the topics are, then after every shuffle."""
         left, right = (self.table[:, words].transpose(0, 1).contiguous() for words in (i, j))
         left, right = left[:, :, :, None], right[:, :, None]
         return self.share[left, right] if self.several else left == right
@@ -139,7 +138,6 @@ class PositionPairs:
 
 
 def padded_places(windows: Sequence[Window], wanted: Bool[np.ndarray, " V"]) -> Int[Tensor, "B P"]:
-    """The positions of the wanted words of each window, padded with -1."""
     chosen = [torch.from_numpy(window.places[wanted[window.tokens[window.places]]]) for window in windows]
     return pad_sequence(chosen, batch_first=True, padding_value=-1)
 
@@ -251,8 +249,7 @@ class ChunkTally:
         shapes = {name: table.shape for name, table in PartTally(relation, heads, 0).tables().items()}
         zeros = partial(torch.zeros, dtype=torch.float64, device=relation.device)
         self.rows = {name: zeros(windows, *shapes[name]) for name in ("sums", "pairs")}
-        totals = ("null_sums", "null_pairs", "other_sums", "other_pairs")
-        self.totals = {name: zeros(*shapes[name]) for name in totals}
+        self.totals = {name: zeros(*shapes[name]) for name in ("null_sums", "null_pairs", "other_sums", "other_pairs")}
 
     def add(self, first: int, sums: dict[str, Float[Tensor, "B ..."]]) -> None:
         for name, some in sums.items():
@@ -293,8 +290,6 @@ CHUNK = 128  # windows that are sorted by length and bootstrapped together, and 
 
 @dataclass
 class DocumentSums:
-    """Sums of attention for each document, filled by `tally_attention`: a few numbers, however long it is."""
-
     relation: int  # its number among the relations of the pass
     part: str = ""  # whose attention it is
     sums: dict[int, Float[np.ndarray, "2 R"]] = field(default_factory=dict)  # weights and pairs, by relation
@@ -415,8 +410,7 @@ def tally_chunk(
 
 
 def document_resamples(owners: Sequence[int], bootstrap: int, seed: int) -> Float[Tensor, "R n"]:
-    stream = Stream.BOOTSTRAP_DOCUMENTS
-    drawn = {document: generator(seed, stream, document).poisson(1, bootstrap) for document in set(owners)}
+    drawn = {d: generator(seed, Stream.BOOTSTRAP_DOCUMENTS, d).poisson(1, bootstrap) for d in set(owners)}
     return torch.as_tensor(np.stack([drawn[document] for document in owners], 1), dtype=torch.float64)
 
 
@@ -443,7 +437,6 @@ def attention_effect(
 
 @np.errstate(invalid="ignore", divide="ignore")
 def shuffled_attention(tally: PartTally, chosen: slice | list[int]) -> Resamples:
-    """Same-topic and different-topic mean of each shuffle, averaged over the chosen heads."""
     same, number = tally.null_sums.numpy()[:, chosen].mean(1), tally.null_pairs.numpy()
     other = tally.other_sums.numpy()[chosen].mean()
     return same / number, (other - same) / (float(tally.other_pairs) - number)
@@ -483,7 +476,6 @@ def remarks(tally: PartTally) -> list[str]:
 
 @np.errstate(invalid="ignore", divide="ignore")
 def differences(tally: PartTally) -> tuple[Float[np.ndarray, " H"], Float[np.ndarray, "S H"]]:
-    """The difference of every head, and the same after each shuffle."""
     sums, pairs = tally.by_relation()
     found = sums[SAME_TOPIC] / pairs[SAME_TOPIC] - sums[DIFFERENT] / pairs[DIFFERENT]
     heads = [shuffled_attention(tally, [head]) for head in range(len(found))]
@@ -507,7 +499,6 @@ def corrected(tallies: Mapping[str, PartTally]) -> dict[str, list[float | None]]
 def head_rows(
     tallies: Mapping[str, PartTally], model: str, threshold: float | None, topics_per_word: str
 ) -> list[HeadRow]:
-    """Every head of every part, the largest difference first; heads without pairs are left out."""
     p, rows = corrected(tallies), []
     for part, tally in tallies.items():
         places = [(layer, head) for layer, count in enumerate(tally.heads) for head in range(count)]

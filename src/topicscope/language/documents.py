@@ -31,7 +31,7 @@ from topicscope.language.probe_rows import (
     encoded_links,
     topical_heads,
 )
-from topicscope.language.state_probing import Mixture, Tokens
+from topicscope.language.states import Mixture, Originals, Tokens
 from topicscope.language.vocabulary import Vocabulary, Window, special_tokens, windows
 
 Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number and the tokens of its words
@@ -40,7 +40,6 @@ Mixtures = Callable[[int, Tokens], Mixture | None]  # from a document's number a
 def document_losses(
     predictor: Predictor | NoOutputHead, vocabulary: Vocabulary, texts: Sequence[str], seed: int, progress: Progress
 ) -> tuple[dict[int, float], str]:
-    """By document the mean loss at its predicted tokens, among the first LOSS_TOKENS; and what has none, and why."""
     if isinstance(predictor, NoOutputHead):
         return {}, f"loss of documents: {predictor}"
     loaded = predictor.loaded
@@ -99,6 +98,31 @@ def document_rows(
         )
 
 
+LARGE_SHARE = 0.2  # if one text has a larger share of what is measured, an answer may hold for it alone
+
+
+def large_text_note(rows: Sequence[DocumentRow], of: Originals) -> str:
+    """Names the text that has, with its copies, more than LARGE_SHARE of what is measured; empty where none has."""
+    counts = {
+        "pairs of positions of one topic": [row.same_pairs for row in rows],
+        "pairs of positions of different topics": [row.different_pairs for row in rows],
+        "positions of topic words": [row.topic_words for row in rows],
+    }
+    texts = np.array([of[row.document] for row in rows], dtype=np.int64)
+    by_text = {what: np.bincount(texts, weights=count) / sum(count) for what, count in counts.items() if sum(count)}
+    shares = [(float(share.max()), int(share.argmax()), what) for what, share in by_text.items()]
+    share, text, what = max(shares, key=lambda one: one[0], default=(0.0, 0, ""))
+    if share <= LARGE_SHARE:
+        return ""
+    mine = [row for row, owner in zip(rows, texts, strict=True) if owner == text]
+    copies = f" with {len(mine) - 1} of its copies" if len(mine) > 1 else ""
+    return (
+        f"warning: document {mine[0].named}{copies} has {share:.0%} of the {what}, so the answers on attention and "
+        "hidden states may hold for it alone; take less of each document (--windows 1) or more documents "
+        "(--documents), or leave it out"
+    )
+
+
 KEYS = 10  # pieces that are kept for each piece
 MOST_TOKENS = 512  # of a document that is shown
 MOST_BYTES = 3_200_000  # of the attention of all documents of a model, as text: all of 512 tokens in 12 x 12 heads
@@ -112,7 +136,6 @@ Head = tuple[int, int | None]  # layer, head; None: the mean over the layer
 
 
 def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list[tuple[DocumentRow, str]]:
-    """A third of the documents has the highest contrast, a third the lowest, the rest are random; with the reason."""
     ranked = sorted(
         (row for row in rows if row.contrast is not None and min(row.same_pairs, row.different_pairs) >= FEWEST_PAIRS),
         key=lambda row: -(row.contrast or 0.0),
@@ -122,8 +145,7 @@ def chosen_documents(rows: Sequence[DocumentRow], count: int, seed: int) -> list
     taken = {row.document for row in (*highest, *lowest)}
     others = [row for row in rows if row.document not in taken]
     order = generator(seed, Stream.SHOWN_DOCUMENTS).permutation(len(others))[: count - len(taken)]
-    drawn = [others[number] for number in sorted(order)]
-    groups = {"highest contrast": highest, "lowest contrast": lowest, "random": drawn}
+    groups = {"highest contrast": highest, "lowest contrast": lowest, "random": [others[n] for n in sorted(order)]}
     return [(row, why) for why, some in groups.items() for row in some]
 
 

@@ -34,7 +34,6 @@ States = dict[str, tuple[Float[Tensor, "B N d"], ...]]
 
 
 def attention_of(model: LibraryModel, tokens: Int[Tensor, "B N"], mask: Int[Tensor, "B N"]) -> Attention:
-    """Attention weights by part ('encoder', 'decoder', 'cross'): one tensor per layer, query by key."""
     return outputs_of(model, tokens, mask, states=False)[0]
 
 

@@ -96,7 +96,6 @@ class ProbeRow(MeasuredRow):
 
     @property
     def effects(self) -> dict[str, Effect | None]:
-        """By measure: cosine, dot, attention of all heads and of the topical ones, then the others."""
         first = {"cosine": self.cosine, "dot": self.dot, "attention": self.attention, "topical": self.topical}
         return first | self.embeddings
 
@@ -115,8 +114,6 @@ class HeadRow(Setting, ModelRow):
 
 @dataclass(frozen=True, kw_only=True)
 class TopicRow(Setting, ModelRow):
-    """One topic of the trained model: the mean cosine of two of its words, and of its words with other topics."""
-
     topic: int
     name: str
     words: int
@@ -160,7 +157,6 @@ def interval_text(interval: Interval | None) -> str:
 
 
 def ratio_text(effect: Effect | None) -> str:
-    """The ratio of an effect with its interval; 'undefined' where its denominator may be zero."""
     if effect is None:
         return "-"
     return "undefined" if effect.ratio is None else f"{effect.ratio:.4g} {interval_text(effect.ratio_interval)}"
@@ -174,7 +170,6 @@ PASSES = 21  # over these documents: where there are fewer draws, more words are
 
 
 def ablated_documents(documents: int) -> int:
-    """How many of the documents are predicted: a fifth of them, but at least 50 and at most 1,000."""
     return min(documents, max(50, min(documents // 5, 1000)))
 
 
@@ -385,8 +380,6 @@ class ShownHead:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownDocument(ModelRow):
-    """A document to look at: as much of it as the model reads at once."""
-
     document: int
     why: str  # it was chosen
     pieces: list[Piece]
@@ -414,7 +407,6 @@ def encoded_links(weights: Float[np.ndarray, "U U"], keys: int) -> str:
 
 
 def decoded_links(links: str, pieces: int, keys: int) -> tuple[Int[np.ndarray, "U k"], Float[np.ndarray, "U k"]]:
-    """Numbers of pieces and weights; ValueError where they are not those of so many pieces."""
     data = base64.b64decode(links, validate=True)
     if not 0 < keys <= pieces or len(data) != 3 * pieces * keys:
         raise ValueError(f"links of {len(data)} bytes do not fit {pieces} pieces")

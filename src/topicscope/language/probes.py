@@ -109,25 +109,19 @@ class Probe(Result):
         return type(self)(**lists, notes=notes, config=self.config)
 
     def summary(self) -> list[str]:
+        parts = {row.model: next(iter(row.parts), "") for row in self.rows}
+        heads = {model: [head for head in self.heads if head.model == model] for model in parts}
+        shuffles = self.config.attention_shuffles  # p of so few looks like a close call
+        least = f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."
         return [
             *(sentence for verdict in self.verdicts for sentence in verdict.sentences),
             *(verdict.reading for verdict in self.verdicts if verdict.sentences),
-            *filter(None, map(self._standing_out, self.models)),
+            *filter(None, (heads_sentence(heads[model], part) for model, part in parts.items())),
             *ablation_sentences(self.ablation),
             *label_sentences(self.labels),
-            *self._smallest_p(),
+            *([least] if 0 < shuffles < MANY_SHUFFLES else []),
             *self.notes,
         ]
-
-    def _standing_out(self, model: str) -> str:
-        parts = next(row.parts for row in self.rows if row.model == model)
-        return heads_sentence([head for head in self.heads if head.model == model], next(iter(parts), ""))
-
-    def _smallest_p(self) -> list[str]:
-        """A note if shuffles are so few that p looks like a close call."""
-        shuffles = self.config.attention_shuffles
-        note = f"With {shuffles} shuffles p of heads, layers and attention is at least {1 / (1 + shuffles):.2g}."
-        return [note] if 0 < shuffles < MANY_SHUFFLES else []
 
     def as_dict(self) -> dict[str, Any]:
         stored = self._stored()
@@ -199,7 +193,6 @@ def read_probe(path: str | os.PathLike[str]) -> Probe:
 
 
 def standing_heads(heads: Sequence[HeadRow]) -> list[tuple[HeadRow, bool]]:
-    """Heads at the first threshold, those that stand out first; and whether each stands out at every threshold."""
     first = [one for one in heads if one.setting == heads[0].setting]
     topical = {place(head) for head in topical_heads(heads)}
     return [(head, place(head) in topical) for head in sorted(first, key=by_p)]
@@ -214,14 +207,11 @@ def heads_sentence(heads: Sequence[HeadRow], part: str) -> str:
     names = ", ".join(f"{head.layer}.{head.head}" for head in sorted(topical_heads(heads, part), key=by_p))
     if not names:
         return f"{short(heads[0].model)}: no head stands out from chance (of {count})."
-    return f"{short(heads[0].model)}: heads that stand out from chance: {names} (of {count}, as layer.head). {ASKS}"
-
-
-ASKS = "The answer on attention asks for more: a size that matters, and all four controls."
+    asks = "The answer on attention asks for more: a size that matters, and all four controls."
+    return f"{short(heads[0].model)}: heads that stand out from chance: {names} (of {count}, as layer.head). {asks}"
 
 
 def by_p(head: HeadRow) -> tuple[bool, float, float]:
-    """Judged heads first, then the smallest p, then the largest difference."""
     return bool(head.remark), 2.0 if head.corrected_p is None else head.corrected_p, -head.effect.difference
 
 
@@ -289,7 +279,6 @@ def label_sentences(rows: Sequence[LabelRow]) -> Iterator[str]:
 
 
 def what_it_shows(ours: LabelRow, fresh: LabelRow | None) -> str:
-    """Whether the interval lies above everything that states are compared with."""
     compared = {"the most common label": ours.majority, "words alone": ours.bag_of_words}
     if fresh is not None:
         compared["fresh weights"] = fresh.chosen_accuracy

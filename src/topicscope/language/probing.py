@@ -39,13 +39,19 @@ from topicscope.language.attention import (
     tally_attention,
 )
 from topicscope.language.configs import Measurement, ModelPass
-from topicscope.language.documents import chosen_documents, document_losses, document_rows, shown_documents
+from topicscope.language.documents import (
+    chosen_documents,
+    document_losses,
+    document_rows,
+    large_text_note,
+    shown_documents,
+)
 from topicscope.language.forward import word_vectors
 from topicscope.language.losses import ablate, predictor_of
 from topicscope.language.models import LoadedModel, load_model
 from topicscope.language.probe_rows import CooccurrenceRow, PairContrast, ProbeRow, TopicRow, place, topical_heads
 from topicscope.language.probes import Probe
-from topicscope.language.state_probing import StateProbe, large_text_note, mixture_of, originals
+from topicscope.language.states import StateProbe, mixture_of, originals
 from topicscope.language.topics import Topics
 from topicscope.language.verdicts import verdict_of
 from topicscope.language.vocabulary import Vocabulary, Window, top_pairs, whole_words, windows, word_documents
@@ -137,7 +143,6 @@ MEASURES: dict[str, Callable[[Vectors], Vectors]] = {
 }
 
 
-NO_LABELS = "labels are not guessed: that takes hidden states, which are off (--no-states)"
 RANDOM_MODELS = 5  # initialisations whose embeddings are averaged: the contrast of a single one is not quite zero
 
 
@@ -219,7 +224,9 @@ def probe_model(
         *(a.remark for a in assignments),
         *(states.notes if states else ()),
         unknown,
-        NO_LABELS if labels and states is None else "",
+        "labels are not guessed: that takes hidden states, which are off (--no-states)"
+        if labels and not states
+        else "",
     ]
     return replace(probe, notes=list(dict.fromkeys(filter(None, notes))))
 
@@ -343,7 +350,7 @@ class Variant:
 
 
 def topic_rows(sums: PairSums, assignment: Assignment, row: ProbeRow) -> Iterator[TopicRow]:
-    inside, between = sums.topic_means(), sums.topic_between()
+    inside, between = sums.by_topic()
     np.fill_diagonal(between, np.nan)
     for k in np.flatnonzero(np.isfinite(inside)):
         others = [(float(between[k, j]), assignment.names[j]) for j in np.flatnonzero(np.isfinite(between[k]))]

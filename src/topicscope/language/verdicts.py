@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from topicscope.language.configs import SIGNIFICANT, Measurement
 from topicscope.language.probe_rows import (
@@ -41,10 +43,13 @@ ORDER = ("no", "unsure", "yes", "off")
 
 @dataclass(frozen=True)
 class Check:
+    """What a control says and why: in words, and as a short code, which is not stored."""
+
     answer: Grade
     why: str = ""
     number: float | None = None
     interval: Interval | None = None
+    code: Annotated[str, Field(exclude=True)] = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,25 +96,33 @@ class Measured:
     def usable(self, effect: Effect | None) -> Effect | Check:
         """The effect, if it has an interval and pairs enough for an answer; else why not."""
         if effect is None:
-            return Check("unsure", f"too few pairs of words: {self.more_pairs}")
+            return Check("unsure", f"too few pairs of words: {self.more_pairs}", code="no pairs")
         fewest = min((count for count in (effect.pairs, effect.other_pairs) if count is not None), default=self.enough)
         if fewest < self.enough:
-            least = f"at least {self.enough} are needed"
-            return Check("unsure", f"too few pairs ({fewest:,.0f}; {least}): {self.more_pairs}")
+            return Check(
+                "unsure",
+                f"too few pairs ({fewest:,.0f}; at least {self.enough} are needed): {self.more_pairs}",
+                code="few pairs",
+            )
         if self.documents is not None and self.documents < FEWEST_DOCUMENTS:
             return Check(
                 "unsure",
                 f"{self.documents} documents have pairs of one topic (at least {FEWEST_DOCUMENTS} are needed): "
                 "raise --documents, or give more text",
+                code="few documents",
             )
         return effect if wide(effect.interval) else self.nothing_to_resample
 
     @property
     def nothing_to_resample(self) -> Check:
-        # a corpus has no more labels than it has, so no option helps
-        labels = "two labels are too few for an interval over topics; about five or more are needed"
+        if self.labels:  # a corpus has no more labels than it has, so no option helps
+            return Check(
+                "unsure",
+                "two labels are too few for an interval over topics; about five or more are needed",
+                code="few labels",
+            )
         none = f"there is nothing to resample: {self.advice('topics', 'documents')}"
-        return Check("unsure", labels if self.labels else none)
+        return Check("unsure", none, code="nothing to resample")
 
     def remains(self, number: float, between: Interval, effect: Effect, where: str) -> Check:
         """Whether half of a difference remains: classes of word frequency leave a little of what they explain."""
@@ -118,14 +131,14 @@ class Measured:
         if surely and number >= enough:
             return Check("yes", f"{where} {number:.2g}", number, between)
         if between[1] < (self.worth if surely else enough):
-            return Check("no", left, number, between)
-        if surely:
-            return Check("unsure", f"{left}: most of the effect may be something other than topics", number, between)
-        return Check("unsure", f"{left}, and its interval reaches zero: {self.advice(self.more)}", number, between)
+            return Check("no", left, number, between, "little remains")
+        why = ": most of the effect may be something other than topics"
+        if not surely:
+            why = f", and its interval reaches zero: {self.advice(self.more)}"
+        return Check("unsure", f"{left}{why}", number, between, "half" if surely else "zero")
 
 
 def wide(between: Interval | None) -> Interval | None:
-    """The interval, if it has any width."""
     return None if between is None or between[0] == between[1] else between
 
 
@@ -133,15 +146,16 @@ def chance(of: Measured, effect: Effect) -> Check:
     assert effect.interval is not None
     p = effect.p_value if of.p_value is None else of.p_value
     if p is None:
-        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}")
+        return Check("unsure", f"too few pairs to shuffle: {of.more_pairs}", code="no shuffled pairs")
     seen, (low, high) = (effect.difference, effect.interval), effect.interval
     if p <= SIGNIFICANT:
         if high < of.worth:
             why = f"a difference of {effect.difference:.2g} is more than chance, but too small to matter (below "
-            return Check("no", f"{why}{of.worth:.2g})", *seen)
+            return Check("no", f"{why}{of.worth:.2g})", *seen, "small")
         if low <= 0 or effect.difference < of.worth:
             why = "reaches zero" if low <= 0 else f"holds {of.worth:.2g}, the smallest that matters"
-            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen)
+            code = "zero" if low <= 0 else "maybe small"
+            return Check("unsure", f"its interval {why}: {of.advice(of.more)}", *seen, code)
         return Check("yes", f"p = {p:.2g}", *seen)
     smallest = 1 / (1 + of.shuffles)
     if smallest > SIGNIFICANT:
@@ -150,18 +164,19 @@ def chance(of: Measured, effect: Effect) -> Check:
             f"{of.shuffles} shuffles cannot give a p below {smallest:.2g}: raise --shuffles "
             f"(at least {ceil(1 / SIGNIFICANT - 1)} are needed here)",
             *seen,
+            "few shuffles",
         )
     reach = high if effect.null_interval is None else effect.null_interval[1]
     if high <= of.worth or (effect.difference < of.worth and effect.difference <= reach <= of.worth):
-        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen)
+        return Check("no", f"shuffled topics give as much (p = {p:.2g})", *seen, "shuffles")
     why = f"p = {p:.2g}, and shuffled topics alone give up to {reach:.2g}: {of.advice(of.more)}"
-    return Check("unsure", why, *seen)
+    return Check("unsure", why, *seen, "maybe chance")
 
 
 def frequency(of: Measured, effect: Effect) -> Check:
     between = wide(effect.matched.interval) if effect.matched else None
     if effect.matched is None or between is None:
-        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}")
+        return Check("unsure", f"too few pairs of equal word frequencies: {of.more_pairs}", code="few matched pairs")
     return of.remains(effect.matched.difference, between, effect, "at equal word frequencies")
 
 
@@ -181,22 +196,22 @@ def cooccurrence(of: Measured, _: Effect) -> Check:
     contrast = of.contrast
     between = None if contrast is None or contrast.pairs < LISTED_PAIRS else wide(contrast.margin_interval)
     if contrast is None or contrast.same_topic is None or contrast.cooccurring is None or between is None:
-        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}")
+        return Check("unsure", f"too few co-occurring pairs in these texts: {of.more_pairs}", code="few listed pairs")
     margin = contrast.same_topic - contrast.cooccurring
     both = f"{contrast.same_topic:.3g} against {contrast.cooccurring:.3g}"
     if between[0] > 0:
         return Check("yes", both, margin, between)
     if between[1] < 0:
         which = f"({contrast.cooccurring:.3g}) than pairs of one topic ({contrast.same_topic:.3g})"
-        return Check("no", f"the pairs that co-occur most show more {which}", margin, between)
+        return Check("no", f"the pairs that co-occur most show more {which}", margin, between, "more")
     more = of.advice("documents" if of.more == "documents" else "threshold")  # it sets the number of pairs
-    return Check("unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between)
+    return Check(
+        "unsure", f"the pairs that co-occur most show about as much ({both}): {more}", margin, between, "as much"
+    )
 
 
 @dataclass(frozen=True)
 class Control:
-    """One check on an effect. Its rule is asked where the effect has an interval and pairs enough."""
-
     name: str
     explains: str  # what may explain the effect where the answer is no
     compared: str  # what the effect is compared with
@@ -222,8 +237,6 @@ def checked(control: str, of: Measured) -> Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer(Row):
-    """One of the three answers on a model: the grades of the four controls, a sentence, and all checks."""
-
     answer: Grade
     controls: dict[str, Grade]
     sentence: str
@@ -248,8 +261,6 @@ class Answer(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelVerdict(ModelRow):
-    """The three answers on a model: does it encode topics in embeddings, hidden states and attention?"""
-
     embeddings: Answer
     states: Answer
     attention: Answer
@@ -292,7 +303,6 @@ Looked = tuple[ProbeRow | StateRow, Measured]  # an effect at one threshold, wit
 
 
 def answered(name: str, what: str, looked: Sequence[Looked]) -> Answer:
-    """The answer on `name`, where the difference of pairs is `what`, from all thresholds."""
     if not looked:
         return Answer(answer="unsure", controls=dict.fromkeys(CONTROLS, "off"), sentence=f"{name}: not measured.")
     rows = [
@@ -333,17 +343,13 @@ def against(controls: Mapping[str, Grade], answer: Grade, rows: Sequence[CheckRo
     for control, grade in controls.items():
         mine = [row for row in rows if row.control == control]
         if grade == "off" and answer == "unsure":  # what was switched off does not change a no
-            reasons.append(not_compared(control, mine))
+            many = control == "cooccurrence" and all(row.topics_per_word == "many" for row in mine)
+            compared = f"{CONTROLS[control].compared} (--{CONTROLS[control].option}) were not compared"
+            reasons.append("co-occurrence needs one topic per word (--topics-per-word one)" if many else compared)
         elif grade == "no" or (grade == "unsure" and answer == "unsure"):
             reasons.append(f"{CONTROLS[control].explains}{reason(mine)}")
     # where chance is enough, there is nothing that others could explain
     return "; ".join(reasons[:1] if controls["chance"] == "no" else reasons)
-
-
-def not_compared(control: str, rows: Sequence[CheckRow]) -> str:
-    if control == "cooccurrence" and all(row.topics_per_word == "many" for row in rows):
-        return "co-occurrence needs one topic per word (--topics-per-word one)"
-    return f"{CONTROLS[control].compared} (--{CONTROLS[control].option}) were not compared"
 
 
 def reason(rows: Sequence[CheckRow]) -> str:
@@ -370,6 +376,7 @@ def verdict_of(
     fresh = {row.setting: row for row in rows if row.variant != "trained"}
     contrasts = {row.setting: row for row in pairs}
     topical = topical_heads(heads, next(iter(trained[0].parts), ""))
+    places = {place(head) for head in topical}
 
     def looked(name: str, row: ProbeRow) -> Looked:
         listed = contrasts.get(row.setting)
@@ -379,7 +386,9 @@ def verdict_of(
             more = "threshold" if labels else "topics"
             return row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)
         worth = ATTENTION_WORTH * (0.01 if of.effect is None else of.effect.different)
-        p_value = largest_p(heads, topical, row) if name == "topical" else None
+        mine = [head for head in heads if head.setting == row.setting and place(head) in places]
+        p = max((head.corrected_p for head in mine if head.corrected_p is not None), default=None)
+        p_value = p if name == "topical" else None  # the largest of the topical heads, corrected for all heads
         return row, replace(of, worth=worth, enough=POSITION_PAIRS, documents=documents, p_value=p_value)
 
     def answer(name: str, title: str, what: str = "attention between words (.01 without preference)") -> Answer:
@@ -403,7 +412,6 @@ def compared(
     contrast: PairContrast | None,
     settings: Measurement,
 ) -> Measured:
-    """The effect `name` of a row beside that of fresh weights, as all places have it."""
     off = {control for control, entry in CONTROLS.items() if not getattr(settings, entry.option)}
     return Measured(
         effect=getattr(row, name),
@@ -444,7 +452,6 @@ def answer_on_states(
 
 
 def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float]:
-    """p of the raw effect at each threshold and layer, corrected for all layers."""
     p: dict[tuple[SettingOf, str, int], float] = {}
     shuffled = [(row, row.raw.difference, row.raw.shuffled) for row in rows if row.raw and row.raw.shuffled is not None]
     for setting in dict.fromkeys(row.setting for row, *_ in shuffled):
@@ -452,13 +459,6 @@ def layers_p(rows: Sequence[StateRow]) -> dict[tuple[SettingOf, str, int], float
         values = corrected_p(np.array(differences), np.stack(nulls, 1))
         p |= {row.at: float(one) for row, one in zip(mine, values, strict=True) if np.isfinite(one)}
     return p
-
-
-def largest_p(heads: Sequence[HeadRow], topical: Sequence[HeadRow], row: ProbeRow) -> float | None:
-    """The largest p of the topical heads at the threshold of a row, corrected for all heads."""
-    places = {place(head) for head in topical}
-    here = (head.corrected_p for head in heads if head.setting == row.setting and place(head) in places)
-    return max((p for p in here if p is not None), default=None)
 
 
 def named(heads: Sequence[HeadRow], most: int = 3) -> str:

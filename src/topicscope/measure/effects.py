@@ -102,8 +102,6 @@ Unstored = Field(exclude=True)
 
 @dataclass(frozen=True)
 class Matched:
-    """The difference once different-topic pairs have the word frequencies of the same-topic pairs."""
-
     same: float  # mean over pairs of one topic
     different: float  # mean over pairs of different topics
     difference: float
@@ -137,11 +135,9 @@ class Effect(Record):
         return columns(self.as_dict() | unmatched)
 
 
-def without_controls(effect: Effect) -> dict[str, object]:
-    return {name: value for name, value in effect.as_dict().items() if name not in CONTROLS}
-
-
-BareEffect = Annotated[Effect, PlainSerializer(without_controls)]
+BareEffect = Annotated[
+    Effect, PlainSerializer(lambda effect: {name: of for name, of in effect.as_dict().items() if name not in CONTROLS})
+]
 Resamples = tuple[Float[np.ndarray, " R"], Float[np.ndarray, " R"]]  # of the same-topic and the different-topic mean
 
 
@@ -223,7 +219,6 @@ def matched_effect(sums: PairSums, *, resamples: int, seed: int) -> Effect | Non
 def bootstrap(
     models: Sequence[PairSums], resamples: int, seed: int, *, matched: bool = False
 ) -> tuple[float, float, Resamples]:
-    """Same-topic and different-topic mean over models, and their resamples: of topics, and of models."""
     times, drawn = _drawn(len(models[0].same), len(models), resamples, seed)
     used = models if matched else [m.pooled() for m in models]
     same, different = np.mean([m.means(matched=matched) for m in used], 0)
@@ -296,13 +291,11 @@ def separation(similarity: Float[np.ndarray, "n n"], groups: Int[np.ndarray, " n
     if ways <= MOST_DEALINGS:
         return Separation(inside, between, sum(map(reached, dealings(len(groups), sizes))) / ways, alike / ways, apart)
     rng = generator(0, Stream.DEALT_GROUPS)
-    dealt = (rng.permutation(groups) for _ in range(MOST_DEALINGS - 1))
-    return Separation(inside, between, (1 + sum(map(reached, dealt))) / MOST_DEALINGS, 1 / MOST_DEALINGS, apart)
+    count = 1 + sum(reached(rng.permutation(groups)) for _ in range(MOST_DEALINGS - 1))
+    return Separation(inside, between, count / MOST_DEALINGS, 1 / MOST_DEALINGS, apart)
 
 
 def dealings(count: int, sizes: Sequence[int]) -> Iterator[Int[np.ndarray, " n"]]:
-    """Every way to give `count` things labels, each label as often as its size."""
-
     def deal(labels: Int[np.ndarray, " n"], label: int) -> Iterator[Int[np.ndarray, " n"]]:
         if label == len(sizes):
             yield labels

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Membership:
-    """Which words are in which topics, as a list of (word, topic) in order of topic."""
-
     word: Int[np.ndarray, " I"]
     topic: Int[np.ndarray, " I"]  # their topics (I)
     words: int
@@ -89,12 +87,13 @@ class PairSums:
     def pooled(self) -> PairSums:
         return PairSums(*(table.sum(-1, keepdims=True) for table in vars(self).values()))
 
-    def topic_means(self) -> Float[np.ndarray, " K"]:
-        """The same-topic mean of each topic; NaN where it has one word only."""
-        return _mean(self.same.sum(-1), self.same_pairs.sum(-1))
-
-    def topic_between(self) -> Float[np.ndarray, "K K"]:
-        return _mean(self.between.sum(-1), self.between_pairs.sum(-1))
+    def by_topic(self) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K K"]]:
+        """The same-topic mean of each topic, and the mean of every two; NaN where there is no pair."""
+        pooled = self.pooled()
+        return (
+            _mean(pooled.same[:, 0], pooled.same_pairs[:, 0]),
+            _mean(pooled.between[:, :, 0], pooled.between_pairs[:, :, 0]),
+        )
 
 
 Strata = tuple[Float[np.ndarray, "*R S"], Float[np.ndarray, "*R S"]]  # sums and numbers of pairs
@@ -217,8 +216,6 @@ def matrix_pair_sums(
 
 
 class AttentionMeans(NamedTuple):
-    """Mean attention weight of a pair of positions by the relation of their words (Tables 3 and 4)."""
-
     same_word: float  # mean weight of a key with the same word
     same_topic: float  # mean weight of a key with another word of the same topic
     different_topic: float  # mean weight of a key with a word of another topic
@@ -352,7 +349,6 @@ def shared_topic_means(matrix: Square, has: Has) -> dict[int, float]:
 
 
 def partner_means(matrix: Square, has: Has, group: Int[np.ndarray, " T"]) -> dict[str, float | None]:
-    """The mean entry over pairs of different words, where topics come in groups."""
     patterns, kind = _kinds(has)
     groups = patterns @ np.eye(int(group.max()) + 1)[group]
     means = _means_by_code(matrix, kind, np.where(patterns @ patterns.T > 0, 0, np.where(groups @ groups.T > 0, 1, 2)))

@@ -1,4 +1,4 @@
-"""How good topics are, which are alike, and which words tell groups of documents apart.
+"""How good topics are, which are alike, which words tell groups of documents apart; and ridge regression of topics.
 
 A document is an array of word numbers; `tops` has the numbers of each topic's most likely words. The Hellinger distance
 of topics is the Euclidean distance of sqrt(p / 2), so a map by principal components only leaves dimensions out.
@@ -6,15 +6,18 @@ of topics is the Euclidean distance of sqrt(p / 2), so a map by principal compon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import optimize, sparse
 
-WINDOW = 10  # words of a sliding window
+from topicscope.ground import Stream, generator
+from topicscope.measure.effects import Interval, draws, interval
+
 EPSILON = 1e-12  # added to the probability of a pair, as in the definition of c_npmi: pairs that never meet have a log
 SHARD = 256  # documents whose windows are in memory together
 EM_STEPS = 100  # EM steps by which the topics of a held-out document are found
@@ -25,7 +28,7 @@ Document = Int[np.ndarray, " N"]
 Tops = Sequence[Int[np.ndarray, " n"]]
 
 
-def coherence(documents: Sequence[Document], tops: Tops, window: int = WINDOW) -> list[float]:
+def coherence(documents: Sequence[Document], tops: Tops, window: int = 10) -> list[float]:
     """c_npmi of each topic: the mean NPMI over the pairs of its top words (Roeder, Both and Hinneburg 2015).
 
     p(w) is the share of sliding windows of `window` words that hold w. NPMI = log((p(v, w) + epsilon) / (p(v) p(w))) /
@@ -92,8 +95,7 @@ def matched_overlap(tops: Tops, others: Tops) -> list[float]:
 
 def _indicators(tops: Tops, size: int) -> sparse.csr_array:
     row = np.repeat(np.arange(len(tops)), [len(top) for top in tops])
-    column = np.concatenate([np.asarray(top) for top in tops])
-    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=(len(tops), size))
+    return sparse.csr_array((np.ones(len(row)), (row, np.concatenate(list(tops)))), shape=(len(tops), size))
 
 
 @dataclass(frozen=True)
@@ -114,19 +116,16 @@ def completion_perplexity(
 
     Perplexity is exp of the mean of -log p(word).
     """
-    logs: list[Float[np.ndarray, " n"]] = []
-    unigrams: list[Float[np.ndarray, " n"]] = []
-    for seen, hidden in halves(documents, frequency):
-        logs.append(np.log(fold_in(seen, probability, shares) @ probability[:, hidden]))
-        unigrams.append(np.log(frequency[hidden] / frequency.sum()))
-    if not logs:
+    split = list(halves(documents, frequency))
+    if not split:
         return None
+    logs = [np.log(fold_in(seen, probability, shares) @ probability[:, hidden]) for seen, hidden in split]
+    unigrams = [np.log(frequency[hidden] / frequency.sum()) for _, hidden in split]
     model, alone = (float(np.exp(-np.concatenate(some).mean())) for some in (logs, unigrams))
     return Completion(model, alone, len(logs), sum(map(len, logs)))
 
 
 def halves(documents: Sequence[Document], frequency: Float[np.ndarray, " W"]) -> Iterator[tuple[Document, Document]]:
-    """The words at even places, and those at odd places, of documents that have both."""
     for document in documents:
         known = document[frequency[document] > 0]
         if len(known) >= 2:
@@ -209,9 +208,7 @@ def nearest_topics(
 
 
 def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
-    """Topics in the plane: the first two principal components of sqrt(p / 2).
-
-    This is classical scaling of Hellinger distances.
+    """Topics in the plane: the first two principal components of sqrt(p / 2), classical scaling of Hellinger distances.
 
     Signs are fixed: in each component the entry that is largest in size is positive (of equal ones the first).
     """
@@ -229,15 +226,12 @@ def topic_map(probability: Float[np.ndarray, "K W"]) -> TopicMap:
     return TopicMap(places, float(values[:2].sum() / total) if total > 0 else 1.0)
 
 
-PRIOR = 500.0  # words that every side has beforehand, shared out as in all text
-
-
-def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[np.ndarray, "K W"]:
+def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = 500.0) -> Float[np.ndarray, "K W"]:
     """How much likelier a word is in a group of documents than in the others, in standard errors.
 
     y is the count of word w in group k of n words, y' that in the other groups, of n' words. The prior has a_w = prior
     * (y + y') / (n + n') words w. Then z = (log((y + a_w) / (n + prior - y - a_w)) - log((y' + a_w) / (n' + prior - y'
-    - a_w))) / sqrt(1 / (y + a_w) + 1 / (y' + a_w)).
+    - a_w))) / sqrt(1 / (y + a_w) + 1 / (y' + a_w)). Every side has `prior` words beforehand, shared out as in all text.
     """
     whole = counts.sum(0, dtype=np.float64)
     total = whole.sum()
@@ -249,3 +243,179 @@ def log_odds_z(counts: Float[np.ndarray, "K W"], prior: float = PRIOR) -> Float[
         odds, other_odds = here / (size + prior - here), there / (total - size + prior - there)
         z[k, both_sides] = np.log(odds / other_odds) / np.sqrt(1 / here + 1 / there)
     return z
+
+
+# How much of a document's topics, or of its class, is linear in some features: ridge regression, cross-validated. Folds
+# are drawn: a corpus may be in an order, such as its labels in turn. The strength is chosen from GRID by the exact
+# leave-one-out error of the training folds alone. R2 is pooled over topics: 1 - sum of squared errors / sum of squares
+# about the mean of the training folds. A classifier has one column per class; the largest is the guess.
+
+FOLDS = 5
+FEWEST = 2 * FOLDS  # documents of a cross-validation
+GRID = 10.0 ** np.arange(-4, 4)  # strengths, in units of the mean square of the features' principal components
+NEGLIGIBLE = 1e-12  # of the largest component: what is below it is rounding
+
+
+Classes = Int[np.ndarray, " D"]
+Predict = Callable[[Float[np.ndarray, "n K"]], tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "n K"]]]
+
+
+@dataclass(frozen=True)
+class Scores:
+    errors: Float[np.ndarray, " D"]  # squared error of each prediction
+    totals: Float[np.ndarray, " D"]  # squared distance of each document from the mean of the training folds
+
+    @property
+    def r2(self) -> float | None:
+        total = float(self.totals.sum())
+        return 1 - float(self.errors.sum()) / total if total > 0 and np.isfinite(self.errors).all() else None
+
+    @np.errstate(invalid="ignore", divide="ignore")
+    def interval(self, resamples: int, seed: int) -> Interval | None:
+        if self.r2 is None:
+            return None
+        times = drawn_documents(len(self.errors), resamples, seed)
+        return interval(1 - (times @ self.errors) / (times @ self.totals))
+
+
+@functools.lru_cache(maxsize=1)  # every layer is resampled alike
+def drawn_documents(documents: int, resamples: int, seed: int) -> Float[np.ndarray, "R D"]:
+    return draws(generator(seed, Stream.BOOTSTRAP_MIXTURES), documents, resamples)
+
+
+def folds(documents: int, seed: int) -> Int[np.ndarray, " D"]:
+    return generator(seed, Stream.MIXTURE_FOLDS).permutation(documents) % FOLDS
+
+
+def about_training_mean(shares: Float[np.ndarray, "D K"], fold: Int[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+    means = np.stack([shares[fold != f].mean(0) for f in range(FOLDS)])
+    return ((shares - means[fold]) ** 2).sum(1)
+
+
+def direct_scores(predictions: Float[np.ndarray, "D K"], shares: Float[np.ndarray, "D K"], *, seed: int) -> Scores:
+    return Scores(((predictions - shares) ** 2).sum(1), about_training_mean(shares, folds(len(shares), seed)))
+
+
+def ridge_scores(
+    features: Float[np.ndarray, "D d"],
+    shares: Float[np.ndarray, "D K"],
+    orders: Sequence[Int[np.ndarray, " D"]] = (),
+    *,
+    seed: int,
+) -> list[Scores]:
+    y, every, fold = np.asarray(shares, dtype=np.float64), [np.arange(len(shares)), *orders], folds(len(shares), seed)
+    errors = np.full((len(every), len(y)), np.nan)
+    for train, test, predict in fits(features, fold):
+        for mine, order in zip(errors, every, strict=True):
+            mine[test] = ((predict(y[order[train]])[0] - y[order[test]]) ** 2).sum(1)
+    return [Scores(mine, about_training_mean(y[order], fold)) for mine, order in zip(errors, every, strict=True)]
+
+
+def fits(
+    features: Float[np.ndarray, "D d"], fold: Int[np.ndarray, " D"]
+) -> Iterator[tuple[Bool[np.ndarray, " D"], Bool[np.ndarray, " D"], Predict]]:
+    """For every fold which documents train and test, and `predictions` of any targets. None if a feature is NaN."""
+    x = np.asarray(features, dtype=np.float64)
+    for f in range(FOLDS) if np.isfinite(x).all() else ():
+        train, test = fold != f, fold == f
+        yield train, test, functools.partial(predictions, *components(x[train], x[test]))
+
+
+def components(
+    train: Float[np.ndarray, "n d"], test: Float[np.ndarray, "m d"]
+) -> tuple[Float[np.ndarray, "n r"], Float[np.ndarray, "m r"], Float[np.ndarray, " r"]]:
+    """Principal components of the centred training rows, the test rows in them, and their sums of squares.
+
+    From the smaller of the two matrices of products: rows by rows or features by features.
+    """
+    mean = train.mean(0)
+    x, z = train - mean, test - mean
+    few = len(x) <= x.shape[1]
+    squares, axes = np.linalg.eigh(x @ x.T if few else x.T @ x)
+    real = squares > NEGLIGIBLE * max(squares[-1], 0.0)
+    squares, axes = squares[real], axes[:, real]
+    if not few:
+        return x @ axes, z @ axes, squares
+    roots = np.sqrt(squares)
+    return axes * roots, (z @ x.T) @ axes / roots, squares
+
+
+def predictions(
+    left: Float[np.ndarray, "n r"],
+    right: Float[np.ndarray, "m r"],
+    squares: Float[np.ndarray, " r"],
+    shares: Float[np.ndarray, "n K"],
+) -> tuple[Float[np.ndarray, "m K"], Float[np.ndarray, "n K"]]:
+    """Shares of the test rows, at the strength with the least leave-one-out error of the training rows.
+
+    And those of the training rows at this strength, each from a fit without the row.
+    """
+    mean = shares.mean(0)
+    y = shares - mean
+    if not len(squares):  # features that do not vary predict the mean
+        return np.broadcast_to(mean, (len(right), len(mean))), shares - y / (1 - 1 / len(y))
+    inner, least, weights, left_out = left.T @ y, np.inf, np.zeros((len(squares), y.shape[1])), y
+    for strength in GRID * squares.sum() / len(squares):
+        slopes = inner / (squares + strength)[:, None]
+        leverage = (left**2 / (squares + strength)).sum(1) + 1 / len(y)
+        # the residual of a row when it is left out: an identity of ridge regression with a free intercept
+        residual = (y - left @ slopes) / (1 - leverage)[:, None]
+        error = float((residual**2).sum())
+        if error < least:
+            least, weights, left_out = error, slopes, residual
+    return right @ weights + mean, shares - left_out
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    truth: Classes
+    guessed: Classes  # guessed class, from folds that the document is not in; -1 where the features are no numbers
+    inner: Float[np.ndarray, " F"]  # accuracy among the training documents of each fold, each left out of its fit
+
+    @property
+    def accuracy(self) -> float:
+        return float((self.truth == self.guessed).mean())
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean over classes of 2 hits / (documents of the class + guesses of it)."""
+        return float(self._f1(np.ones((1, len(self.truth))))[0])
+
+    def intervals(self, resamples: int, seed: int) -> tuple[Interval | None, Interval | None]:
+        times = drawn_documents(len(self.truth), resamples, seed)
+        return interval(times @ (self.truth == self.guessed) / len(self.truth)), interval(self._f1(times))
+
+    def _f1(self, times: Float[np.ndarray, "R D"]) -> Float[np.ndarray, " R"]:
+        """Of resamples; over the classes that some document of the resample has or was guessed to have."""
+        classes = np.arange(self.truth.max() + 1)
+        true, guessed = self.truth[:, None] == classes, self.guessed[:, None] == classes
+        hits, either = times @ (true & guessed), times @ (true.astype(float) + guessed)
+        return (2 * hits / np.maximum(either, 1)).sum(1) / (either > 0).sum(1)
+
+
+def stratified_folds(truth: Classes, seed: int) -> Classes:
+    """A fold for every document: of each class, and in all, equally many per fold, up to one document."""
+    order = generator(seed, Stream.LABEL_FOLDS).permutation(len(truth))
+    by_class = order[np.argsort(truth[order], kind="stable")]
+    fold = np.empty(len(truth), dtype=np.int64)
+    fold[by_class] = np.arange(len(truth)) % FOLDS
+    return fold
+
+
+def classified(features: Float[np.ndarray, "D d"], truth: Classes, folds: Classes) -> ClassScores:
+    y, guessed, inner = np.eye(int(truth.max()) + 1)[truth], np.full(len(truth), -1), np.zeros(FOLDS)
+    for f, (train, test, predict) in enumerate(fits(features, folds)):
+        outside, inside = predict(y[train])
+        guessed[test] = outside.argmax(1)
+        inner[f] = (inside.argmax(1) == truth[train]).mean()
+    return ClassScores(truth, guessed, inner)
+
+
+def chosen_inside(guesses: Sequence[ClassScores], folds: Classes) -> tuple[ClassScores, Classes]:
+    """Guesses where every fold takes the features (layer) that do best on the other folds.
+
+    So no document helps to choose what it is guessed from, as it does where the best of all accuracies is taken.
+    """
+    inner, guessed = np.stack([one.inner for one in guesses]), np.stack([one.guessed for one in guesses])
+    taken = inner.argmax(0)
+    return ClassScores(guesses[0].truth, guessed[taken[folds], np.arange(len(folds))], inner.max(0)), taken

@@ -1,5 +1,7 @@
 """Made-up texts, and transformers trained on them or on the user's text: the two stages (figure5), the timeline."""
 
+from __future__ import annotations
+
 import itertools
 import json
 import tempfile
