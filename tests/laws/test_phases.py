@@ -10,7 +10,7 @@ import pytest
 from topicscope import RunConfig, train
 from topicscope.ground import merged
 from topicscope.laws import predicted_phase, predicted_phases
-from topicscope.laws.phases import (
+from topicscope.laws.predictions import (
     CLOSED,
     DESCENT,
     REDUCED,
@@ -148,7 +148,7 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         asked.append(until)
         return flow_course(start, until)
 
-    monkeypatch.setattr("topicscope.laws.phases.flow_course", once)
+    monkeypatch.setattr("topicscope.laws.predictions.flow_course", once)
     entropy = {"objective": {"loss": "cross-entropy"}, "steps": 20}
     configs = [small(**entropy, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
     together = predicted_phases([*configs, small(**entropy, seed=1), small()])

@@ -26,7 +26,7 @@ from topicscope.theory import (
     theorem5,
     verify,
 )
-from topicscope.theory.certify_worlds import EXACT, FORCE, NEAR_ZERO
+from topicscope.theory.certificates import EXACT, FORCE, NEAR_ZERO
 
 S = Setting.of(5, 4, 2)
 KINDS: tuple[ValueMatrix, ...] = ("blocks", "diagonal")

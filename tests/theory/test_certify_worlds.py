@@ -18,8 +18,10 @@ from topicscope.theory import (
     mask_force,
     theorem2,
 )
-from topicscope.theory.certify_worlds import Certificate, random_world
-from topicscope.theory.document_moments import (
+from topicscope.theory.certificates import Certificate, random_world
+from topicscope.theory.forces import dirichlet_shares, fixed_shares, grouped_subsets, listed_shares, subset_world
+from topicscope.theory.optimum import shown_by
+from topicscope.theory.value_optimum import (
     WEIGHTINGS,
     LengthWeights,
     Weighting,
@@ -28,8 +30,6 @@ from topicscope.theory.document_moments import (
     terms_of,
     with_mask,
 )
-from topicscope.theory.forces import dirichlet_shares, fixed_shares, grouped_subsets, listed_shares, subset_world
-from topicscope.theory.optimum import shown_by
 from topicscope.world import Masking
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.theory.test_growth import fixed
 from topicscope.theory import Growth, entry_steps
-from topicscope.theory.clocks import ESCAPE, AdamClock, adam_clock, embedding_clock, mask_first
+from topicscope.theory.growth import ESCAPE, AdamClock, adam_clock, embedding_clock, mask_first
 from topicscope.world import Dirichlet, Masking, TopicModel
 
 

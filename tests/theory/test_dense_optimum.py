@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from topicscope.theory import WEIGHTINGS, SymmetricOptimum, optimum
-from topicscope.theory.document_moments import graded_eigen
 from topicscope.theory.optimum import DenseOptimum
+from topicscope.theory.value_optimum import graded_eigen
 from topicscope.world import Dirichlet, Fixed, Given, LogisticNormal, Masking, Moments, TopicModel
 from topicscope.world.logistic_normal import correlated_normal
 

@@ -26,7 +26,7 @@ from topicscope.theory import (
     topic_contrasts,
     topic_shares,
 )
-from topicscope.theory.certify_worlds import every_order, random_world
+from topicscope.theory.certificates import every_order, random_world
 from topicscope.theory.forces import Loss, exchangeable_rows, fixed_shares, listed_shares
 from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
 

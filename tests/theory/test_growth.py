@@ -24,7 +24,7 @@ from topicscope.theory import (
     subset_world,
     topic_contrasts,
 )
-from topicscope.theory.certify_worlds import every_order
+from topicscope.theory.certificates import every_order
 from topicscope.theory.growth import SHOWS, coupling, gain_by_half_time, third_act_time
 from topicscope.world import Dirichlet, Fixed, Given, Groups, Masking, TopicModel
 

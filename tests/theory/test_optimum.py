@@ -120,7 +120,7 @@ def test_mixed_lengths_are_averaged_by_the_weight_of_a_document() -> None:
 
 def test_moments_of_given_documents_are_the_expectation_over_masks() -> None:
     """Against every mask and every word shown of two short documents."""
-    from topicscope.theory.certify_worlds import every_masked_document
+    from topicscope.theory.certificates import every_masked_document
     from topicscope.theory.forces import SmallWorld
 
     masking, texts = Masking(p_mask=0.4, p_correct=0.3, p_random=0.2), [(1, 2, 2), (3, 1)]

@@ -33,7 +33,7 @@ from topicscope.theory import (
     theorem2,
     topic_contrasts,
 )
-from topicscope.theory.clocks import mask_first
+from topicscope.theory.growth import mask_first
 from topicscope.world import Dirichlet, Fixed, Masking, TopicModel
 
 TEN = Setting.of(10, 10, 3)

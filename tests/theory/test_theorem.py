@@ -65,8 +65,8 @@ def test_sentences_have_the_theorems_numbers() -> None:
 
 def test_the_name_gives_the_function_even_after_the_module_is_imported() -> None:
     code = (
-        "import topicscope.theory.theorem1, topicscope.theory.theorem2, topicscope.theory.theorem3\n"
-        "import topicscope.theory.theorem5\n"
+        "import topicscope.theory.theorem2, topicscope.theory.theorem2, topicscope.theory.theorem3\n"
+        "import topicscope.theory.theorem3\n"
         "from topicscope.theory import Setting, theorem1, theorem2, theorem3, theorem5\n"
         "print([type(f(Setting.of())).__name__ for f in (theorem1, theorem2, theorem3, theorem5)])"
     )

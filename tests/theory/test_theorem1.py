@@ -5,7 +5,7 @@ import pytest
 
 from topicscope import InputError, Masking, RunConfig, TopicModel, train
 from topicscope.theory import Setting, fit_embedding, theorem1
-from topicscope.theory.theorem1 import embedding_of, prediction_bias, random_gram
+from topicscope.theory.theorem2 import embedding_of, prediction_bias, random_gram
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -20,11 +20,11 @@ from topicscope.model import ModelConfig, Objective
 from topicscope.theory import LIMITS, topics_alike
 from topicscope.world import LogisticNormal, World
 
+# Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last.
 LONG = 100
-"""Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last."""
 
+# Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2.
 LARGEST_START = 0.3
-"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
 
 MOST_DRAWN = 600  # words for which W(t) is made at every point of a curve
 MOST_FOLLOWED = 300  # words that are all followed: a gradient of 100 takes 20 ms
@@ -81,8 +81,7 @@ class RunSettings(Protocol):
     def total_steps(self) -> int: ...
 
 
-Reason = str | Callable[[RunSettings], str]
-"""A sentence, or what makes it of a run."""
+Reason = str | Callable[[RunSettings], str]  # A sentence, or what makes it of a run
 
 
 class Condition(NamedTuple):
@@ -130,6 +129,7 @@ def not_alike(run: RunSettings) -> bool:
     return topics.uniform and not topics_alike(topics, run.world.prior)
 
 
+# All conditions, by the code of a run that breaks one. Each law lists those that it has, with its own sentence.
 CONDITIONS: dict[str, Condition] = {
     "unknown-documents": Condition("documents drawn from a prior", lambda run: run.data.train_file is not None),
     "hidden-masks": Condition("attention sees masked positions", lambda run: run.model.hide_masked),
@@ -176,7 +176,6 @@ CONDITIONS: dict[str, Condition] = {
         lambda run: isinstance(run.world.prior, LogisticNormal) and run.world.topic_model.topics > MOST_TOPICS,
     ),
 }
-"""All conditions, by the code of a run that breaks one. Each law lists those that it has, with its own sentence."""
 
 
 @dataclass(frozen=True)
@@ -278,12 +277,12 @@ def kind_of(run: RunSettings) -> str:
 
 
 NAMES = {"sgd": "SGD", "adam": "Adam"}
+# The reasons where a row has no sentence of its own for what it does not list.
 UNLISTED: dict[str, Callable[[RunSettings], str]] = {
     "architecture": lambda run: f"the laws are for the one-layer transformer, not for {run.model.NAME}",
     "prior": lambda run: f"the laws are not known to hold for documents.kind = {kind_of(run)!r}",
     "optimizer": lambda run: f"no law of the steps of {run.optimizer.name} is known",
 }
-"""The reasons where a row has no sentence of its own for what it does not list."""
 
 WORLD_KNOWN: dict[str, str] = {
     "unknown-documents": "documents come from a file, so their law is not known; W* is that of a topic model and a "
@@ -406,8 +405,7 @@ ROWS = (
         derived="dynamics.md#a-worked-example",
     ),
 )
-LAWS = {law.name: law for law in ROWS}
-"""The laws of whole runs, by name."""
+LAWS = {law.name: law for law in ROWS}  # The laws of whole runs, by name
 
 STAGE_LAW = "dynamics.md#the-stage-law"
 STAGES = (
@@ -447,8 +445,8 @@ STAGES = (
         ("adam-setting", "adam-fast", "sgd-diverges"),
     ),
 )
+# All rows: laws of whole runs, and the stages that `theory.dynamics` predicts.
 TABLE: tuple[Row, ...] = (*ROWS, *STAGES)
-"""All rows: laws of whole runs, and the stages that `theory.dynamics` predicts."""
 
 
 def covered_world(run: RunSettings, law: str) -> World:

@@ -17,11 +17,10 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
-from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Setting
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
-Values = Any
-"""A number, or an array of numbers."""
+Values = Any  # A number, or an array of numbers
 
 SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal

@@ -20,11 +20,10 @@ from jaxtyping import Float, Int
 from topicscope.ground import Progress, one_thread, refuse, silent
 from topicscope.theory.population import NamedWeights, Population
 
-TOLERANCE = 1e-4
-"""Error of a step, as a share of the norm of each block of matrices."""
+TOLERANCE = 1e-4  # Error of a step, as a share of the norm of each block of matrices
 
+# What words predict has one error, since a bias that starts at zero has no size of its own.
 BLOCKS = (("embedding", "value", "bias"), ("key",), ("query",))
-"""What words predict has one error, since a bias that starts at zero has no size of its own."""
 
 ESTIMATE_EVERY = 25  # steps between two looks at the largest eigenvalue
 SLACK = 1.1  # by which its estimate, which comes from below, is raised

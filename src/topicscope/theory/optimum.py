@@ -17,30 +17,27 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import refuse
-from topicscope.theory.document_moments import (
-    K_FROM,
-    NO_K,
+from topicscope.theory.theorem import K_FROM, NO_K
+from topicscope.theory.value_optimum import (
     WEIGHTINGS,
     ZERO_MOMENT,
+    Entries,
     Length,
     LengthWeights,
-    ValueArray,
-    Weighting,
-    document_moments,
-    length_weights,
-    shown_instead,
-    solve_moments,
-    whole_solution,
-    with_mask,
-)
-from topicscope.theory.value_optimum import (
-    Entries,
     Mode,
     OptimumSettings,
     SymmetricOptimum,
+    ValueArray,
     ValueOptimum,
+    Weighting,
+    document_moments,
+    length_weights,
     ordered,
+    shown_instead,
+    solve_moments,
     symmetric_optimum,
+    whole_solution,
+    with_mask,
 )
 from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, World, checked_moments, checked_word_topics
 

@@ -19,18 +19,17 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator, refuse
 from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
-from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Matrix = Float[np.ndarray, "..."]
+# Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V).
 NamedWeights = dict[str, Matrix]
-"""Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V)."""
 
-Table = Any
-"""An array, or a tensor that PyTorch differentiates."""
+Table = Any  # An array, or a tensor that PyTorch differentiates
 
 STREAMS = {"embedding": 0, "value": 3, "key": 1, "query": 2}  # of the initial weights
 FEW_PAIRS = 6  # pairs of groups per document up to which sums over pairs are cheaper
