@@ -151,10 +151,7 @@ def test_a_certificate_with_no_number_does_not_hold() -> None:
 
 def test_claims_need_not_hold_where_the_assumptions_fail() -> None:
     met, strained = Setting.of(1000, 10, 10), Setting.of(10, 10, 3)
-    pairs: list[tuple[Any, Any]] = [
-        (claims.theorem3_bounds, theorem3),
-        (claims.theorem5_bounds, theorem5),
-    ]
+    pairs: list[tuple[Any, Any]] = [(claims.theorem3_bounds, theorem3), (claims.theorem5_bounds, theorem5)]
     for bounds, theorem in pairs:
         held, exact, beyond = bounds(theorem(met)), bounds(theorem(met), "exact"), bounds(theorem(strained))
         assert (held.should_hold, exact.should_hold, beyond.should_hold) == (True, False, False)

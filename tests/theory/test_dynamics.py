@@ -231,11 +231,7 @@ def test_reasons_do_not_contradict_sentences(training: dict[str, Any], said: str
         (Setting.of(5, 4, 5), {"embedding": "trained"}, "a trained embedding: all documents have the same topics"),
         (Setting.of(5, 4, 5), {"loss": "cross-entropy"}, "cross entropy: all documents have the same topics"),
         (Setting.of(5, 4, 1), {"embedding": "trained"}, "key and query: every document has one topic"),
-        (
-            S,
-            {"optimizer": "adam", "lr": 0.05},
-            "Adam at lr = 0.05: the clocks give 3.9, and they hold from 10",
-        ),
+        (S, {"optimizer": "adam", "lr": 0.05}, "Adam at lr = 0.05: the clocks give 3.9, and they hold from 10"),
     ],
 )
 def test_a_reason_is_that_of_its_setting(world: Any, training: dict[str, Any], reason: str) -> None:

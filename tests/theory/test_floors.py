@@ -52,11 +52,7 @@ def full_bayes(
 @pytest.mark.parametrize("hide_masked", [False, True])
 @pytest.mark.parametrize("loss", ["cross-entropy", "squared", "squared-mean"])
 def test_loss_equals_brute_force_over_everything_hidden(loss: str, hide_masked: bool) -> None:
-    model, masking, prior = (
-        TopicModel(3, 2),
-        Masking(0.3, 0.2, 0.3),
-        Fixed(topics_per_document=2, length=3),
-    )
+    model, masking, prior = (TopicModel(3, 2), Masking(0.3, 0.2, 0.3), Fixed(topics_per_document=2, length=3))
     rng = np.random.default_rng(4)
     documents = prior.sample(model, 12, rng).finite()
     masked = masking.draw(documents, model.words, keys(int(rng.integers(1000))))

@@ -107,11 +107,7 @@ def test_moments_equal_a_double_loop_over_positions(weighting: Any) -> None:
 
 def test_mixed_lengths_are_averaged_by_the_weight_of_a_document() -> None:
     masking, lengths = Masking(p_mask=0.3), (2, 3, 4)
-    weight = {
-        "run": [1, 1, 1],
-        "positions": lengths,
-        "documents": [1 - 0.7**n for n in lengths],
-    }
+    weight = {"run": [1, 1, 1], "positions": lengths, "documents": [1 - 0.7**n for n in lengths]}
     for weighting in WEIGHTINGS:
         parts = [length_weights(n, 0.3, weighting) for n in lengths]
         mean = np.average(np.array(parts), axis=0, weights=weight[weighting])

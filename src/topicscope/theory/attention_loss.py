@@ -66,7 +66,6 @@ def population_loss(
 
     Example:
         >>> import torch
-        >>> from topicscope.theory import Setting, theorem2
         >>> setting = Setting.of(4, 3, 2)
         >>> round(float(population_loss(setting, torch.from_numpy(theorem2(setting).matrix()))), 6)  # 1 - 1 / (tau v)
         0.833333
@@ -187,7 +186,6 @@ def attention_loss(
         The loss for every (alpha, beta).
 
     Example:
-        >>> from topicscope.theory import Setting
         >>> [round(float(attention_loss(Setting.of(), "blocks", alpha, 1.0)), 6) for alpha in (1.0, 7.67)]
         [0.966667, 0.96177]
     """
@@ -248,7 +246,6 @@ def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: N
         The loss for every (alpha, beta).
 
     Example:
-        >>> from topicscope.theory import Setting
         >>> round(float(asymptotic_loss(Setting.of(1000, 10, 100), "blocks", 1.0, 1.0)), 4)
         0.9989
     """
@@ -388,7 +385,6 @@ def best_attention(
         The minimiser and its loss.
 
     Example:
-        >>> from topicscope.theory import Setting
         >>> best = best_attention(Setting.of(), "blocks")
         >>> round(best.alpha, 2), round(best.loss, 6)
         (7.67, 0.96177)

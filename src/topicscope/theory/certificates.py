@@ -275,10 +275,7 @@ def symmetry_is_matrix(s: Setting, length: Length, weighting: Weighting, scale: 
             relative(few.value_at(time), whole.value_at(time)),
         )
     return Certificate(
-        "W* by symmetry equals W* by matrices",
-        s.as_dict() | {"length": length, "weighting": weighting},
-        error,
-        SOLVED,
+        "W* by symmetry equals W* by matrices", s.as_dict() | {"length": length, "weighting": weighting}, error, SOLVED
     )
 
 

@@ -32,13 +32,7 @@ from topicscope.theory.growth import (
 )
 from topicscope.theory.optimum import HasWorld, checked_length, optimum
 from topicscope.theory.theorem import K_FROM, NO_K, Setting
-from topicscope.theory.value_optimum import (
-    Mode,
-    OptimumSettings,
-    ValueOptimum,
-    length_weights,
-    symmetric_optimum,
-)
+from topicscope.theory.value_optimum import Mode, OptimumSettings, ValueOptimum, length_weights, symmetric_optimum
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel, World
 
 if TYPE_CHECKING:
@@ -69,7 +63,6 @@ class Training:
         output_bias: Whether the output has a trained bias.
 
     Example:
-        >>> from topicscope.theory import Setting, dynamics
         >>> training = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).training
         >>> training.optimizer, training.lr, training.attention_dim, training.init_scale  # d_a is T v + 1 by default
         ('sgd', 0.1, 13, 0.001)
@@ -105,7 +98,6 @@ class ValueStage:
         modes: Parts of W* in the order of learning.
 
     Example:
-        >>> from topicscope.theory import Setting, dynamics
         >>> stage = dynamics(Setting.of(4, 3, 2)).value
         >>> round(stage.rate * stage.half_time, 6)  # ln 2
         0.693147
@@ -139,7 +131,6 @@ class AttentionStage:
         third_act_time: When they show in W_V, with a norm of 0.1.
 
     Example:
-        >>> from topicscope.theory import Setting, dynamics
         >>> stage = dynamics(Setting.of(4, 3, 2), init_scale=0.001).attention
         >>> stage.rank, round(stage.alpha_star, 3), round(stage.half_time)
         (3, 4.254, 13120)
@@ -168,7 +159,6 @@ class Steps:
         attention: Steps of key and query.
 
     Example:
-        >>> from topicscope.theory import Setting, dynamics
         >>> steps = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).steps
         >>> round(steps.value)  # half-time / lr
         167
@@ -222,8 +212,6 @@ class Dynamics(Result):
         trained_embedding: Times with a trained embedding.
 
     Example:
-        >>> import numpy as np
-        >>> from topicscope.theory import Setting, dynamics
         >>> found = dynamics(Setting.of(4, 3, 2), init_scale=0.001)
         >>> found.norms(np.array([0.0, 1e3, 1e5]))["key"].round(2).tolist()
         [0.01, 0.01, 6.85]
@@ -328,8 +316,7 @@ LIMITS = {
         "the plateau, at attention_dim = {dim}: {modes} topic contrasts do not fit into fewer dimensions",
     ),
     "zero-start": Limit(
-        "a start above 0",
-        "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance",
+        "a start above 0", "the half-time of key and query, at init_scale = 0: they stay at zero, an unstable balance"
     ),
     "large-start": Limit(
         "starts up to .03",

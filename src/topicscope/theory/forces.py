@@ -300,7 +300,7 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
         The force (V x V): key word, query word.
 
     Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, score_force, subset_world, theorem2
+        >>> from topicscope.theory import score_force, theorem2
         >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
         >>> value = theorem2(setting).matrix()
         >>> difference = force_formula(world, setting.masking, value) - score_force(world, setting.masking, value)
@@ -328,8 +328,6 @@ def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
         sigma.
 
     Example:
-        >>> from topicscope.theory import Setting, topic_shares
-        >>> from topicscope.world import Fixed
         >>> s = Setting.of(4, 3, 2)
         >>> sigma = contrast_force(topic_shares(Fixed(topics_per_document=2), 4), 3, s.masking)
         >>> float(f"{sigma:.6g}"), float(f"{2 * 0.1 * s.p1 * (2 - 1) / (s.masking.k * 3 * 2 * (4 - 1)):.6g}")
@@ -360,8 +358,6 @@ def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
         delta.
 
     Example:
-        >>> from topicscope.theory import topic_shares
-        >>> from topicscope.world import Fixed
         >>> shares, m = topic_shares(Fixed(topics_per_document=2), 4), Masking()
         >>> round(inside_force(shares, 3, m) / contrast_force(shares, 3, m), 6)
         0.147443
@@ -403,8 +399,6 @@ def mask_force(shares: TopicShares, v: int, masking: Masking) -> MaskForce:
         The force on the [MASK] query.
 
     Example:
-        >>> from topicscope.theory import topic_shares
-        >>> from topicscope.world import Fixed
         >>> force = mask_force(topic_shares(Fixed(topics_per_document=2), 4), 3, Masking())
         >>> float(f"{force.size:.6g}"), force.mask < 0 < force.word
         (0.00720256, True)

@@ -198,7 +198,7 @@ def curvature(population: Population, weights: NamedWeights) -> float:
         The eigenvalue.
 
     Example:
-        >>> from topicscope.theory import Population, gaussian_start
+        >>> from topicscope.theory import gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
         >>> round(curvature(world, gaussian_start(3, 3, 0.0, seed=0)), 2)
@@ -241,7 +241,7 @@ def gradient_flow(
         InputError: The start does not fit the world, or a number is out of range.
 
     Example:
-        >>> from topicscope.theory import Population, gaussian_start
+        >>> from topicscope.theory import gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
         >>> flow = gradient_flow(world, gaussian_start(3, 3, 0.01, seed=0), until=20.0)

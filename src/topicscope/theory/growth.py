@@ -260,7 +260,7 @@ def escape_rate(growth: Growth, attention_dim: int, ell: float | None = None) ->
         The rate; 0 where v = 1.
 
     Example:
-        >>> from topicscope.world import Fixed, TopicModel
+        >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
         >>> round(1 / escape_rate(growth, attention_dim=13))  # time of an e-fold
         11043
@@ -322,7 +322,7 @@ def third_act_time(growth: Growth, attention_dim: int, scale: float, level: floa
         The time; None where `level` is reached before the plateau, or v = 1.
 
     Example:
-        >>> from topicscope.world import Fixed, TopicModel
+        >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
         >>> round(third_act_time(growth, attention_dim=13, scale=0.001))
         55141
@@ -421,7 +421,7 @@ def adam_clock(
 
     Example:
         >>> from topicscope.theory import Setting, first_stage_rates
-        >>> from topicscope.world import Fixed, TopicModel
+        >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
         >>> rate = first_stage_rates(Setting.of(4, 3, 2)).topics
         >>> clock = adam_clock(growth, rate, attention_dim=13, init_scale=0.001, lr=0.001, eps=1e-8)
@@ -476,7 +476,7 @@ def mask_first(growth: Growth, eigenvalue: float, attention_dim: int) -> MaskFir
 
     Example:
         >>> from topicscope.theory import Setting, first_stage_rates
-        >>> from topicscope.world import Fixed, TopicModel
+        >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(5, 4), Fixed(topics_per_document=2))
         >>> round(mask_first(growth, first_stage_rates(Setting.of(5, 4, 2)).topics, attention_dim=21).time)
         513

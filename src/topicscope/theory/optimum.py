@@ -227,8 +227,6 @@ class DenseOptimum(ValueOptimum):
         error: Error of W*; None where it is exact, or not known (`notes` say which).
 
     Example:
-        >>> from topicscope.theory import optimum
-        >>> from topicscope.world import Fixed, TopicModel
         >>> best = optimum(TopicModel(words_per_topic=[1, 2, 3]), Fixed(topics_per_document=2, length=20))
         >>> best.matrix().shape, round(best.loss, 4)
         ((7, 7), 0.7071)
@@ -397,7 +395,7 @@ def optimum(
         InputError: The world is not whole, too large, or has no such optimum.
 
     Example:
-        >>> from topicscope import Fixed, TopicModel, theory
+        >>> from topicscope import theory
         >>> best = theory.optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
         >>> round(best.loss, 6), [mode.name for mode in best.modes]
         (0.840569, ['mean', 'topic contrasts', '[MASK] against words', 'within-topic'])

@@ -107,7 +107,6 @@ class Population:
         objective: 'squared' or 'cross-entropy'.
 
     Example:
-        >>> from topicscope.world import Fixed
         >>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
         >>> loss, gradient = world.gradient(gaussian_start(13, 13, 0.0, seed=0))
         >>> len(world.probability), round(loss, 9), gradient["value"].shape

@@ -216,7 +216,7 @@ class Theorem(Result):
     """A theorem for one setting: its sentence, matrix, numbers and table. The base of all theorems.
 
     Example:
-        >>> from topicscope.theory import Setting, theorem3
+        >>> from topicscope.theory import theorem3
         >>> theorem3(Setting.of()).sentence
         'Theorem 3: gamma lies in (1.1547, 58667).'
     """
@@ -260,7 +260,7 @@ class OptimumTheorem(Theorem):
     is. `picture` is the title of `matrix()`.
 
     Example:
-        >>> from topicscope.theory import Setting, theorem2
+        >>> from topicscope.theory import theorem2
         >>> theorem = theorem2(Setting.of(4, 3))
         >>> theorem.examine(theorem.matrix()).numbers["largest_difference"]
         0.0
@@ -282,7 +282,7 @@ class AttentionTheorem(Theorem):
     """A theorem of the second stage: where the best attention (alpha, beta) lies once W_V is frozen at `value_matrix`.
 
     Example:
-        >>> from topicscope.theory import Setting, theorem3
+        >>> from topicscope.theory import theorem3
         >>> theorem = theorem3(Setting.of())
         >>> theorem.value_matrix, theorem.contains(alpha=7.67, beta=1.0), theorem.contains(alpha=0.1, beta=0.1)
         ('blocks', True, False)
@@ -331,7 +331,6 @@ def assumptions(setting: Setting) -> list[str]:
         One sentence per assumption; empty where all are met.
 
     Example:
-        >>> from topicscope.theory import Setting
         >>> assumptions(Setting.of(10, 10, 3))
         ['topics_per_document = 3 is not large', 'topics = 10 is not much larger than topics_per_document = 3']
         >>> assumptions(Setting.of(100, 10, 10))

@@ -75,11 +75,7 @@ def fit_family(
 
 
 def random_member(
-    setting: Setting,
-    rng: np.random.Generator,
-    *,
-    u: Float[np.ndarray, " V"] | None = None,
-    scale: float = 0.1,
+    setting: Setting, rng: np.random.Generator, *, u: Float[np.ndarray, " V"] | None = None, scale: float = 0.1
 ) -> Float[np.ndarray, "V V"]:
     """A random matrix of the family of Lemma 1: all of them have the same, least loss."""
     size, v = setting.topic_model.vocabulary, setting.v

@@ -81,9 +81,7 @@ def theorem3(setting: Setting) -> Theorem3:
     m = setting.masking
     noise = m.p_mask * m.p_random
     return Theorem3(
-        setting,
-        lambda1=(m.k + noise) * (1 + (1 - m.p_correct) * m.p_mask) / (2 * m.k),
-        lambda2=100 * (m.k / noise + 1),
+        setting, lambda1=(m.k + noise) * (1 + (1 - m.p_correct) * m.p_mask) / (2 * m.k), lambda2=100 * (m.k / noise + 1)
     )
 
 
