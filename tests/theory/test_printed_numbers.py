@@ -13,8 +13,7 @@ import pytest
 from jaxtyping import Float
 from scipy.integrate import quad_vec
 
-from tests.theory.test_clocks import adam, eigenvalue
-from tests.theory.test_growth import fixed
+from tests.theory.test_growth import adam, eigenvalue, fixed
 from topicscope.paper import small_start
 from topicscope.theory import (
     Growth,

@@ -124,11 +124,6 @@ def value_penalised(run: RunSettings) -> bool:
     return bool(set(run.objective.penalties(trained)) - set(run.model.ATTENTION))
 
 
-def not_alike(run: RunSettings) -> bool:
-    topics = run.world.topic_model
-    return topics.uniform and not topics_alike(topics, run.world.prior)
-
-
 # All conditions, by the code of a run that breaks one. Each law lists those that it has, with its own sentence.
 CONDITIONS: dict[str, Condition] = {
     "unknown-documents": Condition("documents drawn from a prior", lambda run: run.data.train_file is not None),
@@ -159,7 +154,10 @@ CONDITIONS: dict[str, Condition] = {
     "finite-documents": Condition("infinite documents", lambda run: run.world.length != "infinite"),
     "short-documents": Condition(f"documents of {LONG} words or more", lambda run: shortest(run) < LONG),
     "unequal-topics": Condition("disjoint topics of equal words", lambda run: not run.world.topic_model.uniform),
-    "topics-not-alike": Condition("exchangeable topics", not_alike),
+    "topics-not-alike": Condition(
+        "exchangeable topics",
+        lambda run: run.world.topic_model.uniform and not topics_alike(run.world.topic_model, run.world.prior),
+    ),
     "adam-embedding": Condition(
         "Adam: one-hot words", lambda run: run.optimizer.name == "adam" and run.model.embedding == "trained"
     ),
@@ -180,8 +178,6 @@ CONDITIONS: dict[str, Condition] = {
 
 @dataclass(frozen=True)
 class Row(ABC):
-    """A row of the table."""
-
     name: str
     predicts: str
     status: Literal["exact", "numerical", "heuristic"]
@@ -243,7 +239,6 @@ class Law(Row):
                     return
 
     def refuses(self, code: str, run: RunSettings) -> bool:
-        """Whether a run breaks one condition."""
         unlisted = {
             "architecture": not isinstance(run.model, ModelConfig),
             "prior": self.priors is not None and kind_of(run) not in self.priors,
@@ -407,14 +402,13 @@ ROWS = (
 )
 LAWS = {law.name: law for law in ROWS}  # The laws of whole runs, by name
 
-STAGE_LAW = "dynamics.md#the-stage-law"
 STAGES = (
     Stage(
         "attention",
         "rates, plateau and half-times of key and query, by gradient flow",
         "numerical",
         "half-times within 2.3% in 76 gradient flows (measured)",
-        STAGE_LAW,
+        "dynamics.md#the-stage-law",
         (
             *("finite-documents", "topics-not-alike", "no-force", "few-dimensions", "zero-start", "large-start"),
             *("above-plateau", "slow-value", "overtaken", "early-third-act"),

@@ -8,8 +8,7 @@ numbers is the whole loss, whatever T and v. Two conventions for [MASK], because
   prediction q(x) = x / k - p_m p_r / (k T v) counts on the share that [MASK] has under uniform attention. Only
   positions that show a word are counted, and the loss is divided by their share p_c + p_r, as in Figures 7 and 8.
 
-The minimiser: a coarse grid gives the starts, L-BFGS-B on (log alpha, log beta) goes on from there. The gradient is a
-complex step's, exact to rounding. A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
+A minimum at the edge (alpha or beta to 0 or to infinity) is reported as such.
 """
 
 from __future__ import annotations
@@ -52,8 +51,7 @@ def population_loss(
 ) -> Float[Tensor, ""]:
     """The exact squared loss of any value matrix under topic-wise attention: infinite documents of tau topics.
 
-    The cost is one pass over W. A bias b of every prediction is the same as b added to every column of W, since
-    attention sums to 1.
+    A bias b of every prediction is the same as b added to every column of W, since attention sums to 1.
 
     Args:
         setting: T, v, tau and masking.
@@ -144,7 +142,6 @@ Convention = Literal["exact", "paper"]  # how [MASK] is treated, see above
 
 LOW, HIGH = math.log(1e-9), math.log(1e12)  # range of log alpha and log beta that is searched
 COARSE = 97  # points of the coarse grid in each direction
-STARTS = 8  # how many of the grid's local minima are followed up, the lowest first; of a plateau only one
 # Differences of the loss up to these are rounding, and what the lower end in place of alpha or beta = 0 may cause.
 NOTHING, CLOSE = 1e-13, 1e-9
 
@@ -232,9 +229,7 @@ def attention_loss(
 def asymptotic_loss(setting: Setting, kind: ValueMatrix, alpha: Numbers, beta: Numbers) -> Numbers:
     """The terms of the 'paper' loss that stay as T, tau and T/tau grow (Appendix D.3 and D.4), divided by p_c + p_r.
 
-    At a position that shows its own word the predictions inside its topic remain; at one that shows a word of an absent
-    topic, those inside that topic. The paper's last display for the blocks (eq F.26) has lost the factor v of the v
-    words there; it is kept here.
+    The paper's last display for the blocks (eq F.26) has lost the factor v of the v words of an absent topic.
 
     Args:
         setting: T, v, tau and masking.
@@ -309,7 +304,7 @@ class Problem:
         return alpha, beta, self.loss(complex(alpha), complex(beta)).real
 
     def starts(self) -> list[Point]:
-        """Local minima of a coarse grid, the lowest first: cells that no neighbour undercuts."""
+        """The 8 lowest local minima of a coarse grid: cells that no neighbour undercuts, of a plateau only one."""
         axis = np.exp(np.linspace(LOW, HIGH, COARSE))
         searched = np.eye(COARSE, dtype=bool) | (not self.only_gamma)  # where only gamma matters, alpha = beta
         grid = np.where(searched, self.loss(axis[:, None], axis), np.inf)
@@ -318,7 +313,7 @@ class Problem:
         levels: dict[float, int] = {}  # cells of one height are one plateau
         for i in flat[np.argsort(grid.ravel()[flat], kind="stable")]:
             levels.setdefault(round(float(grid.ravel()[i]), 8), int(i))
-        return [np.log([axis[i // COARSE], axis[i % COARSE]]) for i in list(levels.values())[:STARTS]]
+        return [np.log([axis[i // COARSE], axis[i % COARSE]]) for i in list(levels.values())[:8]]
 
     def descend(self, start: Point) -> Point:
         from scipy.optimize import minimize  # a quarter of a second that training does not need
@@ -334,9 +329,7 @@ class Problem:
         return min((start, end.x), key=self.height)
 
     def look_along(self, point: Point) -> Point:
-        """The lowest point on the lines through `point` along the axes: beside a plateau, which has no slope, may be
-        a dip.
-        """
+        """The lowest point on the lines along the axes: beside a plateau, which has no slope, may be a dip."""
         line = np.linspace(LOW, HIGH, 1001)
         points = np.exp(np.hstack([[line, np.full_like(line, point[1])], [np.full_like(line, point[0]), line]]))
         return np.log(points[:, np.argmin(self.loss(*points))])
@@ -401,9 +394,8 @@ def best_attention(
 
 
 THEOREMS: dict[ValueMatrix, Callable[[Setting], AttentionTheorem]] = {"blocks": theorem3, "diagonal": theorem5}
-ONLY_GAMMA, UNDEFINED = (
-    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown.",
-    "Theorem 5's bounds are not defined for so small a v.",
+ONLY_GAMMA = (
+    "Only gamma matters here (Remark 5): every pair with the same gamma has the same loss; alpha = beta is shown."
 )
 
 
@@ -457,7 +449,11 @@ class SecondStage:
         return [
             *([f"Where the minimum lies: {best.edge}."] if best.edge else []),
             *([ONLY_GAMMA] if best.only_gamma else []),
-            *([UNDEFINED] if self.theorem is None else self.theorem.says_of(best.alpha, best.beta)),
+            *(
+                ["Theorem 5's bounds are not defined for so small a v."]
+                if self.theorem is None
+                else self.theorem.says_of(best.alpha, best.beta)
+            ),
             *strain(self.setting),
         ]
 
@@ -556,9 +552,8 @@ def landscape(
         The grid.
 
     Example:
-        >>> grid = landscape(Setting.of(), "blocks", low=0.0, high=2.0, per_decade=2)
-        >>> grid.loss.shape, [round(number, 4) for number in grid.minimum]
-        ((5, 5), [10.0, 1.0, 0.9618])
+        >>> [round(x, 4) for x in landscape(Setting.of(), "blocks", low=0.0, high=2.0, per_decade=2).minimum]
+        [10.0, 1.0, 0.9618]
     """
     axis = 10 ** (low + np.arange(round((high - low) * per_decade) + 1) / per_decade)
     return Landscape(axis, axis, attention_loss(setting, kind, axis[:, None], axis, convention, cap=cap))

@@ -7,6 +7,7 @@ see the certificate fail. Here are those of the theorems; `certify_worlds` has t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -398,8 +399,7 @@ def force_of_dirichlet(alpha: float, s: Setting, sigma: float | None = None) -> 
     """sigma by quadrature over one topic's share, against the formula in moments of three topics."""
     topics, v, k, p2 = s.T, s.v, s.masking.k, s.p2
 
-    def moment(*powers: int) -> float:
-        return dirichlet_moment(alpha, topics, *powers)
+    moment = functools.partial(dirichlet_moment, alpha, topics)
 
     def with_x(a: int, b: int = 0, c: int = 0) -> float:
         """E[x_1 theta_1^a theta_2^b theta_3^c], x_1 = k theta_1 / v + p_2."""

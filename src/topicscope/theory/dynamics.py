@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 Optimizer = Literal["flow", "sgd", "adam"]
 Embedding = Literal["one-hot", "trained"]
-OPTIMIZERS: tuple[Optimizer, ...] = ("flow", "sgd", "adam")
-EMBEDDINGS: tuple[Embedding, ...] = ("one-hot", "trained")
-LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
 
 
 @dataclass(frozen=True)
@@ -63,9 +60,8 @@ class Training:
         output_bias: Whether the output has a trained bias.
 
     Example:
-        >>> training = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).training
-        >>> training.optimizer, training.lr, training.attention_dim, training.init_scale  # d_a is T v + 1 by default
-        ('sgd', 0.1, 13, 0.001)
+        >>> dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).training.attention_dim  # T v + 1 by default
+        13
     """
 
     attention_dim: int
@@ -82,10 +78,8 @@ class Training:
 
     @property
     def of_adam(self) -> dict[str, Any]:
-        """What Adam's clocks need beside the rate and the noise of batches."""
-        return {
-            name: getattr(self, name) for name in ("attention_dim", "init_scale", "eps", "loss_scale", "output_bias")
-        }
+        names = ("attention_dim", "init_scale", "eps", "loss_scale", "output_bias")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
@@ -159,8 +153,7 @@ class Steps:
         attention: Steps of key and query.
 
     Example:
-        >>> steps = dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).steps
-        >>> round(steps.value)  # half-time / lr
+        >>> round(dynamics(Setting.of(4, 3, 2), optimizer="sgd", lr=0.1).steps.value)  # half-time / lr
         167
     """
 
@@ -187,10 +180,6 @@ MEANINGS = {
     ("steps", "value"): "steps until W_V is half-way",
     ("steps", "attention"): "steps until key and query are half-way",
 }
-
-
-def number(value: float | None) -> float | None:
-    return None if value is None else float(value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -248,11 +237,15 @@ class Dynamics(Result):
         return [*self.sentences, *(f"Not covered: {reason}" for reason in self.not_covered)]
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        """The numbers of each stage, with their meanings; gradient flow has no steps."""
         steps = {} if self.steps is None else vars(self.steps)
         stages = {"value": vars(self.value), "attention": vars(self.attention), "steps": steps}
         return [
-            {"stage": stage, "quantity": name, "value": number(stages[stage][name]), "meaning": meaning}
+            {
+                "stage": stage,
+                "quantity": name,
+                "value": None if (value := stages[stage][name]) is None else float(value),
+                "meaning": meaning,
+            }
             for (stage, name), meaning in MEANINGS.items()
             if name in stages[stage]
         ]
@@ -265,10 +258,9 @@ class Dynamics(Result):
         return f"{world}, {self.training.optimizer}"
 
     def norms(self, times: Float[np.ndarray, " n"]) -> dict[str, Float[np.ndarray, " n"]]:
-        """Expected Frobenius norms of value and key under flow, from N(0, s^2) entries; query is as key.
+        """Expected Frobenius norms of value and key (query is as key) under flow, from N(0, s^2) entries.
 
-        One-hot words and squared loss. Parts of a matrix that are never learnt keep their start. Key is left out where
-        its growth is not known.
+        One-hot words and squared loss. Key is left out where its growth is not known.
         """
         s2, size = self.training.init_scale**2, self.best.vocabulary
         left = [np.exp(-2 * mode.eigenvalue * times) for mode in self.best.modes]
@@ -287,7 +279,6 @@ class Dynamics(Result):
         return norms
 
     def more(self, sentences: Sequence[str] = (), reasons: Sequence[str] = (), **parts: Any) -> Dynamics:
-        """With other parts, more sentences, and more reasons why something is not covered."""
         said, not_covered = (*self.sentences, *sentences), (*self.not_covered, *reasons)
         return replace(self, sentences=said, not_covered=not_covered, **parts)
 
@@ -396,7 +387,6 @@ LIMITS = {
 
 
 def passed(code: str, **numbers: object) -> str:
-    """The reason where a limit is passed."""
     return LIMITS[code].reason.format(**numbers)
 
 
@@ -411,10 +401,8 @@ def with_cross_entropy(prediction: Dynamics, topic: Mode | None) -> Dynamics:
         ["Under cross entropy W_V has no finite optimum on infinite documents: absent words want -infinity."],
         [passed("entropy-half-times")],
     )
-    if growth is None:
-        return prediction.more(reasons=[passed("entropy-topics")])
-    if topic is None:
-        return prediction.more(reasons=[passed("entropy-same-topics")])
+    if growth is None or topic is None:
+        return prediction.more(reasons=[passed("entropy-topics" if growth is None else "entropy-same-topics")])
     if growth.masking.p_mask_word == 0:
         return prediction.more(reasons=[passed("entropy-no-mask")])
     if not 0 < scale <= LARGEST_SCALE:
@@ -507,8 +495,6 @@ EARLY = -2.0  # log of what differences inside topics have grown to at the half-
 # 20% early at 0.8 and 2.5 (s = .03).
 OVERTAKEN = 3.0
 
-TOPICS = "topic contrasts"  # the name of the mode
-
 
 def dynamics(
     world: Setting | World | HasWorld | TopicModel,
@@ -547,7 +533,7 @@ def dynamics(
     growth, why_not = growth_of(topics, prior, masking)
     best = value_optimum(topics, prior, masking, growth)
     modes = [mode for mode in best.modes if mode.eigenvalue > 0]
-    topic = next((mode for mode in modes if mode.name == TOPICS), None)
+    topic = next((mode for mode in modes if mode.name == "topic contrasts"), None)
     if topic is None and growth is None and best.settings.infinite:
         topic = min(modes, key=lambda mode: mode.eigenvalue)  # topics that are not alike: the last one that is learnt
     numbers = {name: value for name, value in vars(best.settings).items() if name != "weighting"}
@@ -595,9 +581,15 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
             not (init_scale == 0 or SMALLEST_SCALE <= init_scale <= LARGEST_RATE),
             f"init_scale = {init_scale:g}: expected 0, or a number from {SMALLEST_SCALE:g} to {LARGEST_RATE:,.0f}",
         ),
-        (how.loss not in LOSSES, f"loss = {how.loss!r}: expected {' or '.join(LOSSES)}"),
-        (how.embedding not in EMBEDDINGS, f"embedding = {how.embedding!r}: expected {' or '.join(EMBEDDINGS)}"),
-        (how.optimizer not in OPTIMIZERS, f"optimizer = {how.optimizer!r}: expected {', '.join(OPTIMIZERS)}"),
+        (how.loss not in get_args(Loss), f"loss = {how.loss!r}: expected {' or '.join(get_args(Loss))}"),
+        (
+            how.embedding not in get_args(Embedding),
+            f"embedding = {how.embedding!r}: expected {' or '.join(get_args(Embedding))}",
+        ),
+        (
+            how.optimizer not in get_args(Optimizer),
+            f"optimizer = {how.optimizer!r}: expected {', '.join(get_args(Optimizer))}",
+        ),
         (
             how.optimizer != "flow" and not lr_range,
             f"{'' if how.lr is None else f'lr = {how.lr:g}: '}{how.optimizer} needs a learning rate (--lr) above 0",
@@ -627,7 +619,6 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
 
 
 def growth_of(topics: TopicModel, prior: DocumentPrior, masking: Masking) -> tuple[Growth | None, tuple[str, ...]]:
-    """How attention grows, or the reason why it is not known."""
     if checked_length(prior.length) != "infinite":
         return None, (passed("finite-documents", length=prior.length),)
     try:
@@ -657,7 +648,6 @@ def with_value(prediction: Dynamics, topic: Mode | None) -> Dynamics:
 
 
 def with_attention(prediction: Dynamics, topic: Mode | None) -> Dynamics:
-    """Sigma, the plateau and the half-time, as far as each is known."""
     growth = prediction.growth
     if growth is None:
         return prediction
@@ -723,7 +713,6 @@ def third_act_sentence(leaving: float, gain: float, scale: float, time: float | 
 
 
 def no_half_time(growth: Growth, first: float, scale: float, topic: Mode, e_fold: float, gain: float) -> str | None:
-    """Why the half-time of key and query is not predicted, where it is not."""
     limits = (
         (scale == 0, "zero-start"),
         (scale > LARGEST_SCALE, "large-start"),

@@ -23,9 +23,6 @@ from topicscope.theory.forces import TopicShares, Values, contrast_force, mask_f
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
 NODES = 400  # of the quadratures and of the curve
-END = 1e-9  # share of l* at which the curve stops: it never arrives
-NOTHING = 1e-12  # force below this share of p_c / v^2 is none
-STRONGEST = 20  # l / v, of which exp is the ratio of attention: a plateau further up is not looked for
 
 Numbers = float | Float[np.ndarray, " m"]  # One l, or several at once
 
@@ -45,15 +42,12 @@ class ScoreMoments(NamedTuple):
 
 
 class Attended(NamedTuple):
-    """Masses that a query word attends: its own topic's, and sums over all other topics.
-
-    Divided by z they are shares; other_square and other_joint are sums of mass^2 and of theta_s mass.
-    """
+    """Masses that a query word attends, z times its shares: its own topic's, and sums over all other topics."""
 
     own: Float[np.ndarray, "... n"]
     other: Float[np.ndarray, "... n"]
-    other_square: Float[np.ndarray, "... n"]
-    other_joint: Float[np.ndarray, "... n"]
+    other_square: Float[np.ndarray, "... n"]  # of mass^2
+    other_joint: Float[np.ndarray, "... n"]  # of theta_s mass
     z: Float[np.ndarray, "... n"]
 
 
@@ -71,8 +65,7 @@ class Growth:
     Example:
         >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
-        >>> start = growth.expected_start(attention_dim=13, scale=0.001)
-        >>> round(growth.l_star, 4), round(growth.half_time(13, start))
+        >>> round(growth.l_star, 4), round(growth.half_time(13, growth.expected_start(attention_dim=13, scale=0.001)))
         (4.3436, 13120)
     """
 
@@ -158,17 +151,17 @@ class Growth:
 
     @property
     def reason(self) -> str | None:
-        """Why nothing is predicted, where nothing is."""
         if self.topics == 1 or self.shares.contrast == 0:
             return "all documents have the same topics, so nothing shows topic contrasts and W_V never learns them"
         if self.masking.p_correct == 0:
             return "p_correct = 0: uniform attention is optimal already, and no second stage follows"
-        if self.sigma <= NOTHING * self.masking.p_correct / self.v**2:
+        if self.sigma <= 1e-12 * self.masking.p_correct / self.v**2:
             return (
                 "every document has one topic, so the force on attention is 0 at the first plateau; attention and "
                 "W_V pull each other out of it, in a time in proportion to 1/s whose factor is not known"
             )
-        if self.masking.p_mask_word + self.masking.p_random == 0 or self.force(STRONGEST * self.v) >= 0:
+        # a plateau at which attention has a ratio above exp(20) is not looked for
+        if self.masking.p_mask_word + self.masking.p_random == 0 or self.force(20 * self.v) >= 0:
             return (
                 "nearly all masked positions show their own word: attention to its topic grows without end, and there "
                 "is no plateau"
@@ -225,7 +218,7 @@ class Growth:
     def course(self, times: Float[np.ndarray, " n"], attention_dim: int, start: float) -> Float[np.ndarray, " n"]:
         """l at these times. In z = log(l / (l* - l)) the flow is nearly straight, so t(z) is summed on an even grid."""
         top = self.l_star
-        z = np.linspace(math.log(start / (top - start)), -math.log(END), NODES + 1)
+        z = np.linspace(math.log(start / (top - start)), -math.log(1e-9), NODES + 1)  # l* itself is never reached
         ls = top / (1 + np.exp(-z))
         pace = math.sqrt(attention_dim) / 2 * (1 - ls / top) / self.force(ls)  # dt / dz
         t = np.concatenate([[0.0], np.cumsum(np.diff(z) * (pace[1:] + pace[:-1]) / 2)])
@@ -294,9 +287,9 @@ def coupling(growth: Growth, attention_dim: int, ell: Numbers) -> Coupling:
 
 
 def gain_by_half_time(growth: Growth, attention_dim: int) -> float:
-    """By how many e-folds differences inside topics have grown when key and query are half-way (l = l*/4).
+    """E-folds by which differences inside topics have grown at l = l*/4: the integral of the rate over time.
 
-    The integral of the rate over time: dt = sqrt(d_a) dl / (2 l g), and l = u^2 makes it smooth.
+    dt = sqrt(d_a) dl / (2 l g), and l = u^2 makes it smooth.
     """
     nodes, weights = np.polynomial.legendre.leggauss(ACT_NODES)
     end = math.sqrt(growth.l_star) / 2
@@ -308,9 +301,8 @@ def gain_by_half_time(growth: Growth, attention_dim: int) -> float:
 def third_act_time(growth: Growth, attention_dim: int, scale: float, level: float = SHOWS) -> float | None:
     """When W_V inside topics has the norm `level` on the plateau, from weights of N(0, scale^2).
 
-    The growth of differences inside topics is followed from their start, with their coupling at l(t). The pull changes
-    its sign shortly before l*: what has grown until then dies out first, and grows again with the other sign. T (v - 1)
-    differences grow alike. Measured in three worlds: up to 16% earlier.
+    T (v - 1) differences inside topics are followed from their start, with their coupling at l(t). The pull changes its
+    sign shortly before l*: what has grown until then dies out first. Measured in three worlds: up to 16% earlier.
 
     Args:
         growth: How attention grows in this world.
@@ -356,8 +348,6 @@ ESCAPE = 0.836
 # Of Adam, below which its clocks do not hold: so many gradients are in its first mean, 1 / (1 - beta_1). Key at 8.5
 # and 9.5 predicted steps was half-way after 18 and 17.
 FEWEST_STEPS = 10
-
-THREEFOLD = 3.0  # growth of |W_K| after which attention has left its start
 
 
 class AdamClock(NamedTuple):
@@ -424,9 +414,8 @@ def adam_clock(
         >>> from topicscope.world import Fixed
         >>> growth = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2))
         >>> rate = first_stage_rates(Setting.of(4, 3, 2)).topics
-        >>> clock = adam_clock(growth, rate, attention_dim=13, init_scale=0.001, lr=0.001, eps=1e-8)
-        >>> round(clock.value), round(clock.attention)
-        (276, 264)
+        >>> round(adam_clock(growth, rate, attention_dim=13, init_scale=0.001, lr=0.001, eps=1e-8).value)
+        276
     """
     k, v, vocabulary, eps = growth.masking.k, growth.v, growth.topics * growth.v + 1, eps / loss_scale
     to_go = 1 / (2 * k * v) + (0 if output_bias else 1 / (growth.topics * v))
@@ -483,7 +472,7 @@ def mask_first(growth: Growth, eigenvalue: float, attention_dim: int) -> MaskFir
     """
     vocabulary, speed = growth.topics * growth.v + 1, eigenvalue / growth.masking.k
     force = mask_force(growth.shares, growth.v, growth.masking).size
-    exponent = math.log(THREEFOLD * math.sqrt(2 * vocabulary))
+    exponent = math.log(3 * math.sqrt(2 * vocabulary))  # |W_K| is three times its start
     return MaskFirst(speed, force, math.sqrt(2 * exponent * math.sqrt(attention_dim) / (force * speed)))
 
 
@@ -511,7 +500,6 @@ def embedding_clock(
     return EmbeddingClock(escape, square, escape + growth.e_fold(attention_dim) / square * math.log(1 / init_scale))
 
 
-BETAS = (0.9, 0.999)  # of Adam
 MOST_STEPS = 20_000  # later epsilon rules, and the formula of `adam_clock` is as good
 GRID = 200  # values of l up to a quarter of l*, where the norm is half of the plateau's
 
@@ -534,7 +522,7 @@ def entry_steps(
     """
     if growth.reason is not None or init_scale <= 0:
         return None
-    topics, words, (first, second) = growth.topics, growth.topics * growth.v, BETAS
+    topics, words, (first, second) = growth.topics, growth.topics * growth.v, (0.9, 0.999)  # of Adam
     waits = 0.0 if output_bias else 1 / (words * lr)
     entries = words * math.sqrt(attention_dim) / (topics - 1)  # l over the square of an entry; [MASK] does not move
     half = math.sqrt(growth.l_star / 4 / entries)

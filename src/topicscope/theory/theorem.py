@@ -1,8 +1,7 @@
 """What all theorems have in common: a setting (Section 5), numbers of their own, bounds, a matrix, a sentence, a table.
 
-A new theorem is one file: a frozen dataclass that derives from `OptimumTheorem` or `AttentionTheorem`, and the
-function that computes it from a `Setting`. `theory/__init__.py` exports it and names it among the commands of
-`topicscope theory`.
+A new theorem is a frozen dataclass of `OptimumTheorem` or `AttentionTheorem`, and a function that makes it of a
+`Setting`; `theory/__init__.py` names it among the commands of `topicscope theory`.
 """
 
 from __future__ import annotations
@@ -48,7 +47,8 @@ class Constants:
 class Setting:
     """T, v, tau and the masking scheme, with the helper quantities of Appendix D.1 (F.1 in the ICML version).
 
-    Documents are infinite and share tau topics equally. Theorems 1 and 2 do not depend on tau.
+    Documents are infinite and share tau topics equally, and attention is topic-wise (Assumption 2): beta to the same
+    word, alpha to another of its topic, 1 to others, times a constant. Theorems 1 and 2 do not depend on tau.
 
     Attributes:
         topic_model: T disjoint topics of v equal words.
@@ -174,10 +174,7 @@ class Setting:
 
     @property
     def shown_cases(self) -> tuple[float, float, float, float]:
-        """How often a masked position shows each kind of word.
-
-        Its own word; another word of its topic; a word of another topic of the document; a word of an absent topic.
-        """
+        """How often a masked position shows its own word, another of its topic, of the document, of an absent topic."""
         correct, random = self.masking.p_correct, self.masking.p_random
         return (
             correct + random / (self.T * self.v),
@@ -241,7 +238,6 @@ class Theorem(Result):
         return {name: value for name, value in vars(self).items() if name != "setting"}
 
     def settings(self) -> dict[str, float]:
-        """The setting as plain numbers, without what the theorem does not depend on."""
         return self.setting.as_dict()
 
     def _about(self) -> str:
@@ -296,11 +292,8 @@ class AttentionTheorem(Theorem):
         """By quantity, the open interval in which it lies; the lower end is -inf where the theorem has none."""
 
     def contains(self, alpha: float, beta: float) -> bool:
-        values = {
-            "gamma": self.setting.gamma(alpha, beta),
-            "beta": beta,
-            "alpha_over_beta": alpha / beta if beta else math.inf,
-        }
+        ratio = alpha / beta if beta else math.inf
+        values = {"gamma": self.setting.gamma(alpha, beta), "beta": beta, "alpha_over_beta": ratio}
         return all(low < values[name] < high for name, (low, high) in self.bounds.items())
 
     @abstractmethod
@@ -336,9 +329,8 @@ def assumptions(setting: Setting) -> list[str]:
         >>> assumptions(Setting.of(100, 10, 10))
         []
     """
-    m, v, tau = setting.masking, setting.v, setting.tau
+    m, v, tau, least = setting.masking, setting.v, setting.tau, (1 / setting.masking.k + 1) ** 2 + 1
     shares = f"p_correct = {m.p_correct:g} and p_random = {m.p_random:g}"
-    least = (1 / m.k + 1) ** 2 + 1
     conditions = (
         (m.p_mask < 0.5, f"p_mask = {m.p_mask:g} is not below 1/2"),
         (m.p_correct == m.p_random, f"{shares} are not equal and below 1/2"),  # equal, they are: [MASK] has a share

@@ -15,7 +15,10 @@ from topicscope.world import Masking, TopicModel
 
 @dataclass(frozen=True)
 class Membership:
-    """Whether a matrix is in the family of Lemma 1.
+    """Whether a matrix is in the family of Lemma 1 (and Theorem 4): all value matrices that are optimal without L2.
+
+    The family has free numbers u_0..u_Tv: W_00 = -c2 u_0, the entries of row 0 sum to u_0 v over each topic;
+    W_i0 = -c1 - c2 u_i, the entries of row i sum to u_i v + c3 over its own topic and to u_i v over any other.
 
     Attributes:
         u: The best free number of each row (V).
@@ -39,9 +42,7 @@ def targets(setting: Setting) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray
 def fit_family(
     matrix: Float[np.ndarray, "V V"], setting: Setting, column: Float[np.ndarray, " V"] | None = None
 ) -> Membership:
-    """Test whether a matrix is in the family of Lemma 1.
-
-    For each row the T + 1 conditions are linear in one unknown u_i, fitted by least squares.
+    """Test whether a matrix is in the family of Lemma 1: per row, T + 1 conditions that are linear in one unknown u_i.
 
     Args:
         matrix: A value matrix (V x V).
@@ -106,7 +107,9 @@ def family_loss(setting: Setting) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Theorem1(OptimumTheorem):
-    """Theorem 1: only the embedding is trained, with the prediction bias fixed.
+    """Theorem 1: only the embedding is trained (uniform attention, W_V = I), with the prediction bias fixed.
+
+    E = W_E'W_E satisfies the conditions of Lemma 1 with E_i0 = -c2 u_i: the bias takes over what c1 does there.
 
     Attributes:
         setting: T, v and masking.
@@ -180,8 +183,7 @@ def theorem1(setting: Setting) -> Theorem1:
         The theorem with its numbers.
 
     Example:
-        >>> from topicscope import theory
-        >>> theorem = theory.theorem1(theory.Setting.of(4, 3))
+        >>> theorem = theorem1(Setting.of(4, 3))
         >>> embedding = np.diag([0.0] + [theorem.c3**0.5] * 12)
         >>> round(theorem.c3, 6), theorem.contains(embedding), theorem.contains(2 * embedding)
         (1.156069, True, False)
@@ -191,9 +193,7 @@ def theorem1(setting: Setting) -> Theorem1:
 
 
 def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarray, " V"]:
-    """The prediction bias of Theorem 1: b_0 = 0 and b_i = -p_m p_r / (k T v).
-
-    It takes away the share of every prediction that random words cause, also for words of unequal probability.
+    """The prediction bias of Theorem 1, b_0 = 0 and b_i = -p_m p_r / (k T v): it takes away what random words cause.
 
     Args:
         topic_model: Says how many words there are.
@@ -210,7 +210,6 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
 
 def prediction_bias_at(topic_model: TopicModel, masking: Masking) -> float:
-    """The prediction bias of Theorem 1 at one word: -p_m p_r / (k T v)."""
     refuse((masking.k < K_FROM, NO_K))
     return -masking.p_mask * masking.p_random / (masking.k * topic_model.words)
 
@@ -245,16 +244,14 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
 
 
 def random_gram(setting: Setting, rng: np.random.Generator) -> Matrix:
-    """A realisable E (symmetric, positive semi-definite) with random u >= 0 and a random inner part R'R.
+    """A realisable E = u z z' + c3 blocks(1/v) + C R'R C, with random u >= 0 and R, z = (-c2, 1, ..., 1).
 
-    E = u z z' + c3 blocks(1/v) + C R'R C with z = (-c2, 1, ..., 1) and C the centring inside each topic, whose sums
-    over topics vanish.
+    C is the centring inside each topic, whose sums over topics vanish.
     """
     c, topic_model = setting.constants, setting.topic_model
     root = rng.standard_normal((topic_model.words,) * 2) / np.sqrt(topic_model.words)
     z = np.append(-c.c2, np.ones(topic_model.words))
-    gram = float(rng.uniform(0, 0.1)) * np.outer(z, z)
-    mean = topic_model.same_topic[1:, 1:] * (1 / setting.v)
+    gram, mean = float(rng.uniform(0, 0.1)) * np.outer(z, z), topic_model.same_topic[1:, 1:] * (1 / setting.v)
     centring = np.eye(topic_model.words) - mean
     gram[1:, 1:] += c.c3 * mean
     gram[1:, 1:] += centring @ (root.T @ root) @ centring
@@ -350,8 +347,7 @@ def theorem2(setting: Setting) -> Theorem2:
         The theorem with its four entries, and `matrix()`.
 
     Example:
-        >>> from topicscope import theory
-        >>> theorem = theory.theorem2(theory.Setting.of(topics=4, words_per_topic=3))
+        >>> theorem = theorem2(Setting.of(topics=4, words_per_topic=3))
         >>> round(theorem.same_topic, 6), round(theorem.different_topic, 6), theorem.matrix().shape
         (0.366439, -0.018918, (13, 13))
     """

@@ -73,9 +73,7 @@ def theorem3(setting: Setting) -> Theorem3:
         The theorem with its bounds.
 
     Example:
-        >>> from topicscope import theory
-        >>> theorem = theory.theorem3(theory.Setting.of(topics_per_document=3))
-        >>> [round(bound, 4) for bound in theorem.bounds["gamma"]]
+        >>> [round(bound, 4) for bound in theorem3(Setting.of(topics_per_document=3)).bounds["gamma"]]
         [1.1547, 58666.6667]
     """
     m = setting.masking
@@ -153,8 +151,7 @@ def theorem5(setting: Setting) -> Theorem5:
         InputError: v is too small for lambda4; v = 10 suffices.
 
     Example:
-        >>> from topicscope import theory
-        >>> theorem = theory.theorem5(theory.Setting.of())
+        >>> theorem = theorem5(Setting.of())
         >>> [round(bound, 4) for bound in theorem.bounds["beta"]], round(theorem.lambda5, 4)
         ([0.264, 4471.072], 0.1285)
     """

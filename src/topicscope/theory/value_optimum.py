@@ -49,10 +49,7 @@ class LengthWeights(NamedTuple):
 
 
 class DocumentMoments(NamedTuple):
-    """The two moments of masked documents under uniform attention.
-
-    x is the word distribution that a masked document shows, y the one-hot word at a masked position.
-    """
+    """The moments of masked documents: x is the word distribution shown, y the one-hot word at a masked position."""
 
     shown: Float[np.ndarray, "V V"]  # G = E[xx']
     joint: Float[np.ndarray, "V V"]  # H = E[yx']; rows are the true word
@@ -71,16 +68,15 @@ def masked_numbers(
     return np.where(n == 1, 1, n * p / some + none), n * (n - 1) * p**2 / some, some
 
 
-def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:
+def length_weights(length: Length, p: float, weighting: Weighting = "run") -> LengthWeights:
     """How often pairs of positions are masked, as the moments need it, for documents of some length."""
-    p = p_mask
     if isinstance(length, str):
         return LengthWeights(0, 0, p**2, (1 - p) ** 2, p * (1 - p), 0, p, 1 - p)
     low, high = length if isinstance(length, tuple) else (length, length)
     total, weights = np.zeros(len(LengthWeights._fields)), 0.0
     for start in range(low, high + 1, AT_ONCE):
         n = np.arange(start, min(start + AT_ONCE, high + 1), dtype=float)
-        m1, m2, weight = masked_numbers(n, p, weighting)
+        m1, m2, weight = masked_numbers(n, p, weighting)  # E[m] and E[m(m-1)]
         total += np.array([weight @ term for term in terms_of(n, m1, m2)])
         weights += weight.sum()
     return LengthWeights(*(total / weights).tolist())
@@ -88,16 +84,8 @@ def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") 
 
 def terms_of(n: Numbers, m1: Numbers, m2: Numbers) -> tuple[Numbers, ...]:
     """The terms of `LengthWeights` for N words, of which m are masked: m1 = E[m], m2 = E[m(m-1)]."""
-    return (
-        m1 / n**2,
-        (n - m1) / n**2,
-        m2 / n**2,
-        (n * (n - 1) - 2 * (n - 1) * m1 + m2) / n**2,
-        ((n - 1) * m1 - m2) / n**2,
-        1 / n,
-        (m1 - 1) / n,
-        (n - m1) / n,
-    )
+    of_pairs = (m1, n - m1, m2, n * (n - 1) - 2 * (n - 1) * m1 + m2, (n - 1) * m1 - m2)
+    return (*(count / n**2 for count in of_pairs), 1 / n, (m1 - 1) / n, (n - m1) / n)
 
 
 def shown_instead(masking: Masking, words: int) -> Float[np.ndarray, " V"]:
@@ -128,9 +116,8 @@ def document_moments(
 
     Example:
         >>> weights = length_weights("infinite", 0.15)
-        >>> moments = document_moments(np.eye(2), np.array([0.5, 0.5]), np.eye(2) / 2, Masking(), weights)
-        >>> moments.shown.sum(1).round(6).tolist(), round(float(moments.joint.sum()), 6)  # E[x], and all words
-        ([0.12, 0.44, 0.44], 1.0)
+        >>> document_moments(np.eye(2), np.full(2, 0.5), np.eye(2) / 2, Masking(), weights).shown.sum(1).round(6)
+        array([0.12, 0.44, 0.44])
     """
     topics = with_mask(word_topics)
     return masked_moments(topics @ mean, topics @ second @ topics.T, masking, weights)
@@ -153,16 +140,13 @@ def masked_moments(
 
 
 def given_moments(counts: Float[np.ndarray, "D V"], masking: Masking, weighting: Weighting = "run") -> DocumentMoments:
-    """The two moments of given finite documents: the mean over documents, the exact expectation over masks.
-
-    A pair of positions of a document with counts c is (cc' - diag c) / (N (N - 1)).
-    """
+    """The two moments of given finite documents: the mean over documents, the exact expectation over masks."""
     lengths, size = counts.sum(1), counts.shape[1]
     shown, joint, total = np.zeros((size, size)), np.zeros((size, size)), 0.0
     for n in np.unique(lengths):
         here = counts[lengths == n]
         words = here.sum(0)
-        pair = (here.T @ here - np.diag(words)) / max(n * (n - 1), 1)
+        pair = (here.T @ here - np.diag(words)) / max(n * (n - 1), 1)  # of positions: (cc' - diag c) / (N (N - 1))
         weights = length_weights(int(n), masking.p_mask, weighting)
         part = masked_moments(words / (n * len(here)), pair / len(here), masking, weights)
         share = masked_numbers(np.array([n]), masking.p_mask, weighting)[2][0] * len(here)
@@ -190,14 +174,10 @@ def solve_moments(moments: DocumentMoments) -> tuple[ValueArray, Float[np.ndarra
 
 
 def whole_solution(moments: DocumentMoments) -> ValueArray | None:
-    """H G^+ where G has an inverse on the words that are shown; None where documents lack some mixtures of words.
-
-    Rare words make small eigenvalues that are not zero. In D^(-1/2) G D^(-1/2), D = diag(E[x]), every word that is ever
-    shown counts alike, so that the solution has full precision.
-    """
+    """H G^+ where G has an inverse on the words that are shown; None where documents lack some mixtures of words."""
     shown = moments.shown.sum(1)  # E[x], since x sums to 1
     some = np.flatnonzero(shown)
-    scale = np.sqrt(shown[some])
+    scale = np.sqrt(shown[some])  # rare words make small eigenvalues that are not zero; scaled, every word counts alike
     scaled = moments.shown[np.ix_(some, some)] / np.outer(scale, scale)
     try:
         pivots = np.diagonal(np.linalg.cholesky(scaled)) ** 2
@@ -211,10 +191,7 @@ def whole_solution(moments: DocumentMoments) -> ValueArray | None:
 
 
 def graded_eigen(matrix: ValueArray) -> tuple[Float[np.ndarray, " V"], ValueArray]:
-    """Eigenvalues, the largest first, and eigenvectors; those too small to be seen beside the largest, once more.
-
-    On the space that they span the matrix is small, and its own eigenvalues are seen.
-    """
+    """Eigenvalues, the largest first, and eigenvectors; those too small to be seen are found on the space they span."""
     rates, vectors = (part[..., ::-1] for part in np.linalg.eigh(matrix))
     small = rates <= ZERO_MOMENT * rates[0]
     if not small.any() or not rates[0] > 0:
@@ -346,8 +323,7 @@ class OptimumSettings:
 class ValueOptimum(Result):
     """W*, the best value matrix under uniform attention and squared loss, in a given world. `optimum` makes one.
 
-    For infinite documents many matrices are best; W* is then that of least norm, which gradient flow from zero reaches
-    (Theorem 2). As finite documents grow, their optimum tends to another of them: `limit_matrix`.
+    For infinite documents many matrices are best; W* is then that of least norm, which flow from zero reaches.
 
     Attributes:
         settings: The world, in plain numbers.
@@ -400,7 +376,6 @@ class ValueOptimum(Result):
 
     @property
     def world(self) -> str:
-        """Of what W* is the optimum, in one line."""
         return self.settings.sentence()
 
     def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
@@ -490,12 +465,10 @@ WHY_FINITE = (
 
 
 def relative_distance(matrix: ValueArray, reference: ValueArray) -> float:
-    """|matrix - reference| / |reference|, in Frobenius norm."""
     return float(np.linalg.norm(matrix - reference) / np.linalg.norm(reference))
 
 
 def ordered(modes: Iterable[Mode]) -> tuple[Mode, ...]:
-    """The fastest first; empty ones are left out."""
     return tuple(sorted((mode for mode in modes if mode.count), key=lambda mode: -mode.eigenvalue))
 
 
@@ -516,12 +489,7 @@ class Parts(NamedTuple):
 
 
 def symmetric_parts(topics: int, v: int, contrast: float, masking: Masking, w: LengthWeights) -> Parts:
-    """`contrast` is the eigenvalue of E[theta theta'] on topic contrasts.
-
-    The product of the plane's eigenvalues is its determinant: the variance of the share of [MASK]s over the number of
-    words. It is taken from the moments of that share and of the words', which are of one size; infinite documents have
-    none.
-    """
+    """`contrast` is the eigenvalue of E[theta theta'] on topic contrasts."""
     n, p_c, root = topics * v, masking.p_correct, np.sqrt(topics * v)
     p_word, p0 = p_c + masking.p_random, masking.p_mask_word
     h, p = np.array([p0, p_word / root]), np.array([0, 1 / root])  # E[h] and E[P] on the plane
@@ -539,6 +507,8 @@ def symmetric_parts(topics: int, v: int, contrast: float, masking: Masking, w: L
     gained = rho @ (shown * [1, root]) / n
     gained += (topics - 1) * a * topic_joint + topics * (v - 1) * b * word_joint
     rates, vectors = np.linalg.eigh(plane)
+    # The product of the plane's eigenvalues is its determinant: the variance of the share of [MASK]s over the number of
+    # words, taken from moments that are of one size. Infinite documents have none.
     variance = float(np.linalg.det(plane * np.outer([1, root], [1, root]))) if word > 0 else 0.0
     rates[0] = max(variance, 0.0) / n / rates[1]
     return Parts(rates, vectors, topic, word, rho, a, b, float(1 - gained))
@@ -590,8 +560,7 @@ class SymmetricOptimum(ValueOptimum):
 
     def _whole(self, entries: Entries) -> ValueArray:
         words = self.settings.words
-        too_large = f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole"
-        refuse((words > LARGEST_MATRIX, too_large))
+        refuse((words > LARGEST_MATRIX, f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole"))
         topic = np.arange(words) // (words // self.settings.topics)
         matrix = np.zeros((words + 1, words + 1))
         matrix[1:, 0] = entries.mask_column
@@ -615,10 +584,10 @@ class SymmetricOptimum(ValueOptimum):
         best, limit, theorem = (np.array(list(vars(one).values())) for one in (self.entries, self.limit, self.theorem2))
         n, v = self.settings.words, self.settings.words // self.settings.topics
         pairs = np.array([n * (v - 1), n * (n - v), n, n], dtype=float)  # how often W has each entry
-        names = {"optimum_to_limit": (best, limit), "optimum_to_theorem2": (best, theorem)}
+        compared = (("optimum_to_limit", best, limit), ("optimum_to_theorem2", best, theorem))
         return {
             name: math.sqrt(float(pairs @ (one - other) ** 2 / (pairs @ other**2)))
-            for name, (one, other) in {**names, "limit_to_theorem2": (limit, theorem)}.items()
+            for name, one, other in (*compared, ("limit_to_theorem2", limit, theorem))
         }
 
     def numbers(self) -> dict[str, Any]:
