@@ -133,25 +133,18 @@ def test_what_is_not_listed_is_refused(law: Law) -> None:
         assert (refusal and refusal.code) == (None if listed is None else code)
 
 
-def test_no_curve_is_drawn_for_an_optimiser_that_no_law_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was predicted as SGD, silently."""
+def test_nothing_is_predicted_for_parts_that_no_law_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another optimiser was predicted as SGD, silently."""
     monkeypatch.setitem(OPTIMISERS, "lion", OPTIMISERS["sgd"])
-    run = covered(LAWS["phase"], {"optimizer": {"name": "lion"}})
+    run, built = covered(LAWS["phase"], {"optimizer": {"name": "lion"}}), other(covered(LAWS["end"], {}), model=Lion())
     phase = predicted_phase(run)
     assert (phase.phase, phase.code) == (None, "optimizer")
-    assert "lion" in phase.why
-    with pytest.raises(InputError) as error:
-        predicted_norms(run)
-    assert error.value.code == "optimizer"
-
-
-def test_an_architecture_that_no_law_knows_has_no_optimum() -> None:
-    run = other(covered(LAWS["end"], {}), model=Lion())
-    assert training_optimum(run) == (None, None, "")
-    for best in (optimum, world_optimum):
+    assert training_optimum(built) == (None, None, "")
+    predictions: list[Any] = [predicted_norms, optimum, world_optimum]
+    for predict, one, code in zip(predictions, (run, built, built), ("optimizer", *["architecture"] * 2), strict=True):
         with pytest.raises(InputError) as error:
-            best(run)
-        assert error.value.code == "architecture"
+            predict(one)
+        assert error.value.code == code
 
 
 def test_each_row_is_derived_on_a_page_of_the_documentation() -> None:

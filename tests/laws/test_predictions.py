@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -61,14 +62,12 @@ def law(run: RunConfig) -> tuple[TopicModel, DocumentPrior]:
 def map_by_loop(run: RunConfig, matrix: np.ndarray) -> np.ndarray:
     topics = run.topic_model.word_topics
     found = np.zeros((topics.shape[1],) * 2)
-    for t in range(len(found)):
-        for u in range(len(found)):
-            total = pairs = 0.0
-            for i in range(len(topics)):
-                for j in range(len(topics)):
-                    weight = topics[i, t] / sum(topics[i]) * topics[j, u] / sum(topics[j]) if i != j else 0.0
-                    total, pairs = total + weight * matrix[i + 1, j + 1], pairs + weight
-            found[t, u] = total / pairs
+    for t, u in np.ndindex(*found.shape):
+        total = pairs = 0.0
+        for i, j in itertools.permutations(range(len(topics)), 2):
+            weight = topics[i, t] / sum(topics[i]) * topics[j, u] / sum(topics[j])
+            total, pairs = total + weight * matrix[i + 1, j + 1], pairs + weight
+        found[t, u] = total / pairs
     return found
 
 
@@ -88,11 +87,9 @@ def test_partners_are_other_topics_of_one_group() -> None:
     run = train(config(UNIFORM, GROUPS))
     matrix, topic = run.weights["value"].astype(float), run.config.topic_model.topic_of_word
     sums: dict[str, list[float]] = {"same": [], "partner": [], "other": []}
-    for i in range(1, 9):
-        for j in range(1, 9):
-            if i != j:
-                together = (topic[i] - 1) // 2 == (topic[j] - 1) // 2
-                sums["same" if topic[i] == topic[j] else "partner" if together else "other"].append(matrix[i, j])
+    for i, j in itertools.permutations(range(1, 9), 2):
+        together = (topic[i] - 1) // 2 == (topic[j] - 1) // 2
+        sums["same" if topic[i] == topic[j] else "partner" if together else "other"].append(matrix[i, j])
     found = run.results["relations"]["value"]["partners"]
     assert found == {name: pytest.approx(np.mean(values), abs=1e-10) for name, values in sums.items()}
     assert run.facts()["W_V, topics of one group"] == found["partner"]
@@ -189,29 +186,36 @@ def test_only_symmetry_makes_a_large_optimum_quick(monkeypatch: pytest.MonkeyPat
         assert (matrix is None) == bool(said) == bool(why)
 
 
-SETTINGS: dict[str, Any] = {
+SMALL: dict[str, Any] = {
     "topic_model": {"topics": 4, "words_per_topic": 3},
     "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
     "objective": {"loss": "squared"},
     "optimizer": {"name": "sgd", "lr": 8.0},
-    "model": {"prediction_bias": "none", "init_scale": 0.01},
-    "data": {"documents": 6000, "dev_documents": 20},
-    "dtype": "float64",
-    "steps": 1900,
-    "batch_size": 200,
+    "model": {"prediction_bias": "none", "init_scale": 0.001},
+    "data": {"documents": 2000, "dev_documents": 20},
+    "steps": 2500,
     "evaluate_every": None,
     "floors": False,
 }
+LARGER = {"model": {"init_scale": 0.01}, "data": {"documents": 6000}, "dtype": "float64", "batch_size": 200}
+
+
+def small(**settings: Any) -> RunConfig:
+    return RunConfig.of(merged(SMALL, settings))
 
 
 def changed(**settings: Any) -> RunConfig:
-    return RunConfig.of(merged(SETTINGS, settings))
+    return small(**merged(LARGER | {"steps": 1900}, settings))
 
 
 def test_the_curves_start_where_the_run_does() -> None:
     config = changed()
     start, predicted = config.model.initial(13, config.seed), predicted_norms(config)
     assert predicted.steps[0] == 0
+    for part in ("value", "key"):  # points where they rise
+        norm = predicted.norms[part]
+        rising = (norm > norm[0] + 0.1 * np.ptp(norm)) & (norm < norm[0] + 0.9 * np.ptp(norm))
+        assert rising.sum() >= 10
     for part in ("key", "query"):
         assert predicted.norms[part][0] == pytest.approx(np.linalg.norm(start[part]), rel=1e-6)
     assert predicted.norms["value"][0] == pytest.approx(np.linalg.norm(start["value"]), rel=1e-3)
@@ -237,27 +241,12 @@ def test_a_run_follows_them() -> None:
     assert [f"W_{x} ({y}), predicted" in names for x, y in (("V", "value"), ("K", "key"), ("Q", "query"))] == [True] * 3
 
 
-def test_they_have_points_where_key_rises_and_where_value_does() -> None:
-    predicted = predicted_norms(changed())
-    for part in ("value", "key"):
-        norm = predicted.norms[part]
-        rising = (norm > norm[0] + 0.1 * np.ptp(norm)) & (norm < norm[0] + 0.9 * np.ptp(norm))
-        assert rising.sum() >= 10
-
-
-def test_uniform_attention_has_the_value_matrix_alone() -> None:
-    predicted = predicted_norms(changed(model={"key": "zero", "query": "zero"}))
-    assert set(predicted.norms) == set(predicted.half_way) == {"value"}
-
-
-def test_averaged_outputs_are_slower() -> None:
+def test_averaged_outputs_are_slower_and_value_may_be_alone() -> None:
     whole, averaged = (predicted_norms(changed(objective={"loss": loss})) for loss in ("squared", "squared-mean"))
     for part, half in whole.half_way.items():
         assert averaged.half_way[part] == pytest.approx(13 * half)
-
-
-def test_a_run_that_is_not_covered_has_none() -> None:
-    """The table says which (tests/laws/test_coverage.py)."""
+    uniform = predicted_norms(changed(model={"key": "zero", "query": "zero"}))
+    assert set(uniform.norms) == set(uniform.half_way) == {"value"}
     with pytest.raises(InputError) as error:
         predicted_norms(changed(model={"key": "zero"}))
     assert error.value.code == "key-or-query"
@@ -268,14 +257,8 @@ def test_a_run_that_is_not_covered_has_none() -> None:
 def test_value_is_half_way_where_its_predicted_norm_is(sizes: tuple[int, int, int]) -> None:
     """Not where half of the topic contrasts is learnt, which is later: the mean comes first."""
     topics, words, tau = sizes
-    config = RunConfig.of(
-        topic_model={"topics": topics, "words_per_topic": words},
-        documents={"kind": "fixed", "topics_per_document": tau, "length": "infinite"},
-        model={"init_scale": 1e-3, "prediction_bias": "none"},
-        objective={"loss": "squared"},
-        optimizer={"name": "sgd", "lr": 0.01},
-        steps=200_000,
-    )
+    world = {"topic_model": {"topics": topics, "words_per_topic": words}, "documents": {"topics_per_document": tau}}
+    config = small(**world, optimizer={"lr": 0.01}, steps=200_000)
     predicted = predicted_norms(config)
     norm = predicted.norms["value"]
     first = int(np.argmax(norm >= (norm[0] + norm[-1]) / 2))
@@ -284,25 +267,13 @@ def test_value_is_half_way_where_its_predicted_norm_is(sizes: tuple[int, int, in
     assert predicted.half_way["value"] < 0.9 * dynamics(config).value.half_time / 0.01  # type: ignore[operator]
 
 
-SMALL: dict[str, Any] = {
-    "topic_model": {"topics": 4, "words_per_topic": 3},
-    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-    "objective": {"loss": "squared"},
-    "optimizer": {"name": "sgd", "lr": 8.0},
-    "model": {"prediction_bias": "none", "init_scale": 0.001},
-    "data": {"documents": 2000, "dev_documents": 20},
-    "steps": 2500,
-    "evaluate_every": None,
-    "floors": False,
-}
-
-
-ENTROPY: dict[str, Any] = {"objective": {"loss": "cross-entropy"}, "steps": 100}
+BY_ENTROPY = {"loss": "cross-entropy"}
+ENTROPY: dict[str, Any] = {"objective": BY_ENTROPY, "steps": 100}
 EMBEDDED: dict[str, Any] = {"model": {"embedding": "trained", "init_scale": 0.05}, "optimizer": {"lr": 2.0}}
 
 
-def small(**settings: Any) -> RunConfig:
-    return RunConfig.of(merged(SMALL, settings))
+def entropy(lr: float, steps: int, **model: Any) -> dict[str, Any]:
+    return {"objective": BY_ENTROPY, "model": model, "optimizer": {"lr": lr}, "steps": steps}
 
 
 @pytest.mark.parametrize(
@@ -312,35 +283,15 @@ def small(**settings: Any) -> RunConfig:
         ({"steps": 100}, "first stage only", CLOSED),
         ({"model": {"init_scale": 0.5}, "steps": 100}, "never", CLOSED),
         ({"optimizer": {"lr": 100.0}, "steps": 100}, "diverged", UNSTABLE),
-        ({"objective": {"loss": "cross-entropy"}, "steps": 20}, "first stage only", REDUCED),
+        (ENTROPY | {"steps": 20}, "first stage only", REDUCED),
         (ENTROPY, "two-stage", REDUCED),
-        (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.1}, "optimizer": {"lr": 2.0}}
-            | {"steps": 1600},
-            "staggered",
-            REDUCED,
-        ),
         (EMBEDDED | {"steps": 1250}, "two-stage", REDUCED),
         (EMBEDDED | {"steps": 200}, "first stage only", REDUCED),
         ({"model": {"embedding": "trained"}, "optimizer": {"lr": 1.0}, "steps": 300}, "never", REDUCED),
-        (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5}, "optimizer": {"lr": 1.0}}
-            | {"steps": 350},
-            "at once",
-            WORDS,
-        ),
-        (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 0.5, "embedding": "trained"}}
-            | {"optimizer": {"lr": 1.0}, "steps": 250},
-            "first stage only",
-            DESCENT,
-        ),
-        (
-            {"objective": {"loss": "cross-entropy"}, "model": {"init_scale": 1.0, "embedding": "trained"}}
-            | {"optimizer": {"lr": 0.3}, "steps": 1000},
-            "diverged",
-            DESCENT,
-        ),
+        (entropy(2.0, 1600, init_scale=0.1), "staggered", REDUCED),
+        (entropy(1.0, 350, init_scale=0.5), "at once", WORDS),
+        (entropy(1.0, 250, init_scale=0.5, embedding="trained"), "first stage only", DESCENT),
+        (entropy(0.3, 1000, init_scale=1.0, embedding="trained"), "diverged", DESCENT),
     ],
 )
 def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], phase: str, law: str) -> None:
@@ -352,10 +303,11 @@ def test_a_run_takes_the_phase_that_its_law_predicts(settings: dict[str, Any], p
     assert course.phase == phase
     if phase in ("two-stage", "at once"):  # in others key and query are late, or still on their way
         assert found.course is not None
-        assert found.course.halves is not None
-        assert course.halves is not None
-        assert found.course.halves.value == pytest.approx(course.halves.value, rel=0.05, abs=1)
-        assert found.course.halves.key == pytest.approx(course.halves.key, rel=0.05)
+        halves, measured = found.course.halves, course.halves
+        assert halves is not None
+        assert measured is not None
+        assert halves.value == pytest.approx(measured.value, rel=0.05, abs=1)
+        assert halves.key == pytest.approx(measured.key, rel=0.05)
 
 
 def adam(**settings: Any) -> RunConfig:
@@ -367,9 +319,8 @@ def test_adam_s_curves_are_half_way_at_its_clock() -> None:
     config = adam(model={"init_scale": 1e-5})
     found = law_of(config)
     assert found.growth is not None
-    clock = adam_clock(
-        found.growth, (found.value.rate or 0) / 2, attention_dim=13, init_scale=1e-5, lr=1e-3, eps=1e-6, batch_noise=0.5
-    )
+    adam_settings: dict[str, Any] = {"attention_dim": 13, "init_scale": 1e-5, "lr": 1e-3, "eps": 1e-6}
+    clock = adam_clock(found.growth, (found.value.rate or 0) / 2, batch_noise=0.5, **adam_settings)
     value, key = adam_norms(config, found, 0.5)
     assert risen(value) == pytest.approx(clock.value, abs=1)
     assert risen(key) == pytest.approx(clock.attention, rel=0.01)
@@ -379,8 +330,8 @@ def test_adam_s_curves_are_half_way_at_its_clock() -> None:
 
 def test_a_rate_may_become_unstable_along_the_flow() -> None:
     """Cross entropy is flat at zero and bends more once embeddings have grown; descent says which such runs diverge."""
-    settings = {"objective": {"loss": "cross-entropy"}, "model": {"embedding": "trained", "init_scale": 0.1}}
-    runs = [small(**settings, optimizer={"lr": lr}, steps=steps) for lr, steps in ((20.0, 400), (1.0, 400), (1.0, 50))]
+    model = {"embedding": "trained", "init_scale": 0.1}
+    runs = [small(**entropy(lr, steps, **model)) for lr, steps in ((20.0, 400), (1.0, 400), (1.0, 50))]
     found = predicted_phases(runs)
     assert [one.why for one in found] == [DESCENT, DESCENT, REDUCED]
     courses = [train(run).course for run in runs]
@@ -408,9 +359,8 @@ def test_runs_that_differ_in_rate_share_a_flow(monkeypatch: pytest.MonkeyPatch) 
         return flow_course(start, until)
 
     monkeypatch.setattr("topicscope.laws.predictions.flow_course", once)
-    entropy = {"objective": {"loss": "cross-entropy"}, "steps": 20}
-    configs = [small(**entropy, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
-    together = predicted_phases([*configs, small(**entropy, seed=1), small()])
+    configs = [small(**ENTROPY | {"steps": 20}, optimizer={"lr": lr}) for lr in (1.0, 8.0)]
+    together = predicted_phases([*configs, small(**ENTROPY | {"steps": 20}, seed=1), small()])
     assert asked == [160.0, 160.0]  # two seeds
     assert together[0].phase == predicted_phase(configs[0]).phase
     assert asked[2] == 20.0
