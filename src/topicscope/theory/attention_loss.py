@@ -90,16 +90,14 @@ def population_loss(
         "other": (off / (words * v), off / words),
     }
 
+    # y = e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0 of a word j of topic s with share p; `here` and
+    # `gone` other topics are in the document S and are not
     def attended(p: float, here: int, gone: int) -> tuple[float, float, float, float, float]:
-        """y of a word j of topic s with share p; `here` and `gone` other topics are in the document S and are not.
-
-        y = e e_j + topic 1_s + document 1_S + everywhere 1 + mask e_0.
-        """
         z = p * (beta + alpha * (v - 1)) + p1 * v * here + p2 * v * gone + p0
         return p * (beta - alpha) / z, p * (alpha - 1) / z, (p1 - p2) / z, p2 / z, p0 / z
 
+    # E|W y|^2; the word j is of a topic of the document (`own`) or not
     def quadratic(e: float, topic: float, document: float, everywhere: float, mask: float, own: bool = True) -> Tensor:
-        """E|W y|^2; the word j is of a topic of the document (`own`) or not."""
         topic_document = (topic_square / topics if own else 0) + (tau - 1 if own else tau) * cross / topics
         document_square = tau * topic_square / topics + tau * (tau - 1) * cross / topics
         return (
@@ -114,8 +112,8 @@ def population_loss(
             + 2 * mask * (e / words + topic / topics + document * tau / topics + everywhere) * with_mask
         )
 
+    # E (W y)_w for the true word w
     def linear(e: float, topic: float, document: float, everywhere: float, mask: float, relation: str) -> Tensor:
-        """E (W y)_w for the true word w."""
         word, in_topic = entries[relation]
         return e * word + topic * in_topic + document * document_sum + everywhere * all_sum + mask * mask_entry
 
@@ -193,19 +191,16 @@ def attention_loss(
     inside = beta + alpha * (v - 1)
     expected = s.constants.c1 * p0  # p_m p_r / (k T v): the share of every prediction that random words cause
 
+    # f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0
     def predict(y: Numbers, topic_sum: Numbers, all_words: Numbers, mask: Numbers) -> Numbers:
-        """f_i = (W_ii - W_same) y_i + (W_same - W_diff) Y_topic + W_diff Y + W_i0 y_0."""
         rest = different_topic * all_words + mask_column * mask if convention == "exact" else -expected
         f = (diagonal - same_topic) * y + (same_topic - different_topic) * topic_sum + rest
         if cap and isinstance(f, complex):
             return 1.0 if f.real > 1 else f
         return np.minimum(f, 1.0) if cap else f
 
+    # predictions for the word shown, of share p, its topic, the document's other topics, other absent topics; and |f|^2
     def word_shown(p: float, here: int, gone: int) -> tuple[list[Numbers], Numbers]:
-        """Predictions for the word shown, its topic, the document's other topics, other absent topics; and |f|^2.
-
-        The word has the share p; `here` and `gone` other topics are in the document and are not.
-        """
         z = p * inside + p1 * v * here + p2 * v * gone + outside
         sums = ((beta * p, inside * p), (alpha * p, inside * p), (p1, v * p1), (p2, v * p2))
         f = [predict(y / z, topic / z, 1 - outside / z, outside / z) for y, topic in sums]

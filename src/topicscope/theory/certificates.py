@@ -2,7 +2,7 @@
 
 A certificate computes both sides of a claim independently: formulas on one, pseudo-inverses, gradients, enumeration and
 optimisers on the other. Each takes the formula that it checks as an argument, so that the tests can disturb it and
-see the certificate fail. Here are those of the theorems; `certify_worlds` has those of `optimum` and the dynamics.
+see the certificate fail.
 """
 
 from __future__ import annotations
@@ -398,11 +398,10 @@ def dirichlet_moment(alpha: float, topics: int, *powers: int) -> float:
 def force_of_dirichlet(alpha: float, s: Setting, sigma: float | None = None) -> Certificate:
     """sigma by quadrature over one topic's share, against the formula in moments of three topics."""
     topics, v, k, p2 = s.T, s.v, s.masking.k, s.p2
-
     moment = functools.partial(dirichlet_moment, alpha, topics)
 
+    # E[x_1 theta_1^a theta_2^b theta_3^c], x_1 = k theta_1 / v + p_2
     def with_x(a: int, b: int = 0, c: int = 0) -> float:
-        """E[x_1 theta_1^a theta_2^b theta_3^c], x_1 = k theta_1 / v + p_2."""
         return k / v * moment(a + 1, b, c) + p2 * moment(a, b, c)
 
     q1 = with_x(3) + (topics - 1) * with_x(1, 2)  # E[x_1 theta_1 |theta|^2]

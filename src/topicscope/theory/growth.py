@@ -75,7 +75,6 @@ class Growth:
 
     @classmethod
     def of(cls, topic_model: TopicModel, prior: DocumentPrior, masking: Masking | None = None) -> Growth:
-        """InputError where the topics are not alike, or attention has no force to start with."""
         refuse(
             (
                 not topic_model.uniform,
