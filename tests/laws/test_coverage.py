@@ -29,45 +29,29 @@ COVERED: dict[str, Any] = {
     "steps": 10,
 }
 OF_LAW: dict[str, dict[str, Any]] = {"end": {"model": UNIFORM}, "course": {"model": UNIFORM}}
+# For each code a run that is covered but for this one condition.
 BROKEN: dict[str, dict[str, Any]] = {
     "unknown-documents": {"data": {"train_file": "text"}, "documents": {"length": 120}},
-    "hidden-masks": {"model": {"hide_masked": True}},
-    "value-penalty": {"objective": {"l2": {"value": 0.1}}},
-    "penalty": {"objective": {"l2": {"key": 0.1}}},
-    "attention": {"model": {"key": "trained"}},
-    "cross-entropy": {"objective": {"loss": "cross-entropy"}},
-    "momentum": {"optimizer": {"momentum": 0.5}},
-    "embedding": {"model": {"embedding": "trained"}},
-    "untied-head": {"model": {"head": "untied"}},
-    "head": {"model": {"head": "untied"}},
-    "frozen-value": {"model": {"value": "identity"}},
-    "frozen-parts": {"model": {"value": "identity"}},
-    "other-parts": {"model": {"prediction_bias": "trained"}},
-    "key-or-query": {"model": {"query": "zero"}},
-    "biases": {"model": {"prediction_bias": "trained"}},
-    "inner-biases": {"model": {"value_bias": "trained"}},
-    "fixed-output-bias": {"model": {"prediction_bias": 0.1}},
-    "schedule": {"schedule": {"phases": [{"parts": ["value"]}]}},
-    "one-mask": {"masking": {"fresh": False}},
-    "finite-documents": {"documents": {"length": 120}},
-    "short-documents": {"documents": {"length": [20, 200]}},
-    "unequal-topics": {"topic_model": {"zipf": 1.0}},
-    "topics-not-alike": {"documents": {"weights": [1, 2, 3, 4]}},
+    "hidden-masks": {"model": {"hide_masked": True}}, "value-penalty": {"objective": {"l2": {"value": 0.1}}},
+    "penalty": {"objective": {"l2": {"key": 0.1}}}, "attention": {"model": {"key": "trained"}},
+    "cross-entropy": {"objective": {"loss": "cross-entropy"}}, "momentum": {"optimizer": {"momentum": 0.5}},
+    "embedding": {"model": {"embedding": "trained"}}, "untied-head": {"model": {"head": "untied"}},
+    "head": {"model": {"head": "untied"}}, "frozen-value": {"model": {"value": "identity"}},
+    "frozen-parts": {"model": {"value": "identity"}}, "other-parts": {"model": {"prediction_bias": "trained"}},
+    "key-or-query": {"model": {"query": "zero"}}, "biases": {"model": {"prediction_bias": "trained"}},
+    "inner-biases": {"model": {"value_bias": "trained"}}, "fixed-output-bias": {"model": {"prediction_bias": 0.1}},
+    "schedule": {"schedule": {"phases": [{"parts": ["value"]}]}}, "one-mask": {"masking": {"fresh": False}},
+    "finite-documents": {"documents": {"length": 120}}, "short-documents": {"documents": {"length": [20, 200]}},
+    "unequal-topics": {"topic_model": {"zipf": 1.0}}, "topics-not-alike": {"documents": {"weights": [1, 2, 3, 4]}},
     "adam-embedding": {"optimizer": {"name": "adam"}, "model": {"embedding": "trained"}},
     "adam-cross-entropy": {"optimizer": {"name": "adam"}, "objective": {"loss": "cross-entropy"}},
     "many-words": {"topic_model": {"topics": 10, "words_per_topic": 60}},
-    "many-words-uneven": {
-        "topic_model": {"topics": 10, "words_per_topic": 31},
-        "model": {"init_scale": 1.0},
-        "objective": {"loss": "cross-entropy"},
-    },
-    "many-topics": {
-        "topic_model": {"topics": 1001},
-        "documents": {"kind": "logistic-normal", "covariance": 1.0, "topics_per_document": None},
-    },
+    "many-words-uneven": {"topic_model": {"topics": 10, "words_per_topic": 31}, "model": {"init_scale": 1.0},
+                          "objective": {"loss": "cross-entropy"}},
+    "many-topics": {"topic_model": {"topics": 1001},
+                    "documents": {"kind": "logistic-normal", "covariance": 1.0, "topics_per_document": None}},
     "optimizer": {"optimizer": {"name": "adam"}},
-}
-"""For each code a run that is covered but for this one condition."""
+}  # fmt: skip
 
 
 def covered(law: Law, more: dict[str, Any]) -> RunConfig:
@@ -161,32 +145,23 @@ TWO = {"documents": {"kind": "fixed", "topics_per_document": 2, "length": "infin
 ALL = {"documents": {"kind": "fixed", "topics_per_document": 4, "length": "infinite"}}
 FINITE = {"documents": {"length": 9}}
 ENTROPY, EMBEDDED, ADAM = {"loss": "cross-entropy"}, {"embedding": "trained"}, {"optimizer": "adam", "lr": 1e-3}
+# For each limit of a stage a world and a training that pass it.
 PASSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "finite-documents": (FINITE, {}),
-    "topics-not-alike": ({"topic_model": {"zipf": 1.0}}, {}),
-    "no-force": ({"documents": {"topics_per_document": 1}}, {}),
-    "few-dimensions": ({}, {"attention_dim": 2}),
-    "zero-start": ({}, {"init_scale": 0.0}),
-    "large-start": ({}, {"init_scale": 0.05}),
+    "finite-documents": (FINITE, {}), "topics-not-alike": ({"topic_model": {"zipf": 1.0}}, {}),
+    "no-force": ({"documents": {"topics_per_document": 1}}, {}), "few-dimensions": ({}, {"attention_dim": 2}),
+    "zero-start": ({}, {"init_scale": 0.0}), "large-start": ({}, {"init_scale": 0.05}),
     "above-plateau": ({"topic_model": {"words_per_topic": 1}}, {"init_scale": 0.03, "attention_dim": 10**6}),
     "slow-value": ({"topic_model": {"topics": 3, "words_per_topic": 1}}, {"init_scale": 1e-6}),
     "overtaken": ({"topic_model": {"topics": 100_000, "words_per_topic": 1000}}, {}),
-    "early-third-act": ({}, {"init_scale": 0.02}),
-    "entropy-half-times": ({}, ENTROPY),
-    "entropy-topics": (FINITE, ENTROPY),
-    "entropy-same-topics": (ALL, ENTROPY),
+    "early-third-act": ({}, {"init_scale": 0.02}), "entropy-half-times": ({}, ENTROPY),
+    "entropy-topics": (FINITE, ENTROPY), "entropy-same-topics": (ALL, ENTROPY),
     "entropy-no-mask": ({"masking": {"p_correct": 0.5, "p_random": 0.5}}, ENTROPY),
-    "entropy-start": ({}, ENTROPY | {"init_scale": 0.05}),
-    "embedding-topics": (FINITE, EMBEDDED),
-    "embedding-same-topics": (ALL, EMBEDDED),
-    "embedding-adam": ({}, EMBEDDED | ADAM),
-    "embedding-start": ({}, EMBEDDED | {"init_scale": 0.1}),
-    "embedding-entropy": ({}, EMBEDDED | ENTROPY),
-    "adam-setting": (FINITE, ADAM),
-    "adam-fast": ({}, ADAM | {"lr": 0.05}),
+    "entropy-start": ({}, ENTROPY | {"init_scale": 0.05}), "embedding-topics": (FINITE, EMBEDDED),
+    "embedding-same-topics": (ALL, EMBEDDED), "embedding-adam": ({}, EMBEDDED | ADAM),
+    "embedding-start": ({}, EMBEDDED | {"init_scale": 0.1}), "embedding-entropy": ({}, EMBEDDED | ENTROPY),
+    "adam-setting": (FINITE, ADAM), "adam-fast": ({}, ADAM | {"lr": 0.05}),
     "sgd-diverges": ({}, {"optimizer": "sgd", "lr": 100.0}),
-}
-"""For each limit of a stage a world and a training that pass it."""
+}  # fmt: skip
 
 
 def test_every_limit_of_a_stage_can_be_passed() -> None:

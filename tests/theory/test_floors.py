@@ -133,15 +133,6 @@ def test_infinite_documents_are_the_limit_of_long_ones() -> None:
         assert near.standard_error < 0.002
 
 
-def test_looking_at_the_own_word_helps() -> None:
-    model, masking, prior = TopicModel(), Masking(), Dirichlet()
-    documents = prior.sample(model, 1000, np.random.default_rng(0)).finite()
-    masked = documents.masked(masking, model, keys(1))
-    seeing, blind = (bayes_loss("cross-entropy", model, prior, masking, masked, own_word=own) for own in (True, False))
-    assert seeing.loss < blind.loss - 10 * seeing.standard_error
-    assert blind.loss == pytest.approx(3.17, abs=0.04)
-
-
 @pytest.mark.parametrize("bias", ["none", "trained", 0.01])
 @pytest.mark.parametrize("ridge", [0.0, 1e-3])
 def test_gradient_of_the_model_vanishes_there_and_the_loss_agrees(bias: float | str, ridge: float) -> None:

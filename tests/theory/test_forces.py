@@ -14,7 +14,6 @@ from topicscope.theory import (
     Population,
     Setting,
     contrast_force,
-    first_stage_rates,
     force_formula,
     grouped_subsets,
     inside_force,
@@ -63,15 +62,6 @@ def test_after_the_first_stage_it_is_sigma_times_topic_contrasts(
     assert np.abs(force - force_formula(world, masking, theorem2(s).matrix())).max() < 1e-13 * sigma
 
 
-def test_the_numbers_of_ten_topics_of_ten_words() -> None:
-    fixed, dirichlet = (topic_shares(prior, 10) for prior in (Fixed(topics_per_document=3), Dirichlet(alpha=0.1)))
-    assert contrast_force(fixed, 10, Masking()) == pytest.approx(4.96396e-5, rel=1e-6)
-    assert contrast_force(dirichlet, 10, Masking()) == pytest.approx(2.891e-5, rel=2e-4)
-    rates = first_stage_rates(Setting.of(10, 10, 3))
-    assert fixed.contrast * Masking().k ** 2 / 10 == pytest.approx(rates.topics, rel=1e-14)
-    assert dirichlet.contrast == pytest.approx(1 / (10 * (10 * 0.1 + 1)), rel=1e-12)
-
-
 def test_without_correct_words_or_with_one_topic_there_is_no_force() -> None:
     shares = topic_shares(Fixed(topics_per_document=2), 5)
     assert contrast_force(shares, 4, Masking(p_correct=0.0)) == 0
@@ -98,6 +88,7 @@ def test_a_dirichlet_law_is_that_of_its_draws() -> None:
     draws = np.random.default_rng(1).dirichlet(np.full(6, 0.3), size=100_000)
     exact = topic_shares(Dirichlet(alpha=0.3), 6)
     assert exact.mean(exact.share) == pytest.approx(1 / 6, rel=1e-12)
+    assert topic_shares(Dirichlet(alpha=0.1), 10).contrast == pytest.approx(1 / (10 * (10 * 0.1 + 1)), rel=1e-12)
     for power in (1, 2, 5):
         each = (draws**power * ((draws**2).sum(1)[:, None] - draws**2)).mean(1)
         error = each.std() / math.sqrt(len(each))

@@ -103,16 +103,6 @@ def test_small_steps_of_train_follow_the_flow() -> None:
     assert distances[0] / distances[1] == pytest.approx(4, rel=0.15)
 
 
-def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None:
-    start = gaussian_start(13, 5, 0.1, seed=1) | {"key": np.zeros((5, 13)), "query": np.zeros((5, 13))}
-    prior = Fixed(topics_per_document=2, length="infinite")
-    best = optimum(TopicModel(4, 3), prior, Masking())
-    course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
-    wanted = best.value_at(40.0, start["value"])
-    assert np.linalg.norm(course.end["value"] - wanted) < 1e-5 * np.linalg.norm(wanted)
-    assert not course.end["key"].any()
-
-
 def test_second_plateau_of_a_small_world() -> None:
     """(4, 3, 2): loss and norm where key and query stand, and when they are half-way, against the law (R3)."""
     growth, start = Growth.of(TopicModel(4, 3), Fixed(topics_per_document=2)), gaussian_start(13, 13, 1e-3, 0)

@@ -20,7 +20,6 @@ from topicscope.theory import (
     SymmetricOptimum,
     ValueOptimum,
     closed_form,
-    document_moments,
     given_moments,
     length_weights,
     optimum,
@@ -79,35 +78,6 @@ def test_infinite_documents_lead_to_theorem_2(sizes: tuple[int, int, int]) -> No
     dense = optimum(s.topic_model.word_topics, Fixed(topics_per_document=s.tau), s.masking, length="infinite")
     assert np.abs(dense.matrix() - exact).max() < 1e-12
     assert np.abs(closed_form(s.topic_model.word_topics, s.masking) - exact).max() < 1e-12
-
-
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_moments_equal_a_double_loop_over_positions(weighting: Any) -> None:
-    """N = 3: every mask by hand, expectations of pairs of positions from theta."""
-    masking, n = Masking(p_mask=0.35, p_correct=0.15, p_random=0.2), 3
-    words = OVERLAPPING.shape[0]
-    shown_as = np.full((words + 1, words + 1), masking.p_random / words)
-    shown_as[:, 0] = masking.p_mask_word
-    shown_as += masking.p_correct * np.eye(words + 1)  # true word, word shown
-    g, h, total = np.zeros((words + 1,) * 2), np.zeros((words + 1,) * 2), 0.0
-    for theta, chosen in itertools.product(THETA, itertools.product((0, 1), repeat=n)):
-        p = np.concatenate([[0.0], OVERLAPPING @ theta])
-        chance = float(np.prod([masking.p_mask if one else 1 - masking.p_mask for one in chosen])) / len(THETA)
-        masks = [chosen] if any(chosen) else [tuple(map(int, np.eye(n)[i])) for i in range(n)]
-        if not any(chosen) and weighting != "run":
-            continue
-        for mask in masks:
-            weight = chance / len(masks) * (sum(mask) if weighting == "positions" else 1)
-            total += weight
-            shown = [p @ shown_as if one else p for one in mask]
-            for i, j in itertools.product(range(n), repeat=2):
-                g += weight * (np.diag(shown[i]) if i == j else np.outer(shown[i], shown[j])) / n**2
-                if mask[i]:
-                    pair = p[:, None] * shown_as if i == j else np.outer(p, shown[j])
-                    h += weight * pair / (n * sum(mask))
-    moments = document_moments(OVERLAPPING, LAW.mean, LAW.second, masking, length_weights(n, 0.35, weighting))
-    assert np.abs(moments.shown - g / total).max() < 1e-15
-    assert np.abs(moments.joint - h / total).max() < 1e-15
 
 
 def test_mixed_lengths_are_averaged_by_the_weight_of_a_document() -> None:

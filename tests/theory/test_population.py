@@ -11,8 +11,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from tests.theory.settings import full_batches, loss_by_loop, settings_of_the_theory
-from tests.world.samples import one_batch
-from topicscope import InputError, ModelConfig, Objective, Weights
+from topicscope import InputError, ModelConfig, Objective
 from topicscope.model import dense_loss
 from topicscope.theory import (
     Loss,
@@ -20,13 +19,11 @@ from topicscope.theory import (
     Setting,
     enumerated_loss,
     gaussian_start,
-    gradient_flow,
     population_loss,
-    theorem2,
     word_tables,
 )
 from topicscope.training import train
-from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel, every_document
+from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
 LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
 EXACT = Masking(0.5, 0.25, 0.5)
@@ -169,17 +166,6 @@ def test_words_of_a_topic_that_start_alike_stay_alike(loss: Any) -> None:
     assert basis @ slope["value"] @ basis.T == pytest.approx(slope_all["value"], abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_norms_from_a_small_start_are_those_of_all_words(loss: Any) -> None:
-    topics, words = Population.of_topics(*WORLD, loss), Population.of(*WORLD, loss)
-    start = gaussian_start(13, 13, 0.01, seed=0)
-    few = topics.alike(start)
-    short, long = gradient_flow(topics, few, 2000.0), gradient_flow(words, start, 2000.0)
-    for part, whole in start.items():
-        outside = float(np.vdot(whole, whole)) - float(np.vdot(few[part], few[part]))
-        assert np.sqrt(short.squares[part][-1] + outside) == pytest.approx(long.norm(part)[-1], rel=5e-3)
-
-
 def test_a_law_with_many_documents_is_drawn_with_equal_topics() -> None:
     world = Population.of_topics(TopicModel(5, 2), Dirichlet(alpha=0.1), Masking())
     assert world.true.shape == (100, 6)
@@ -208,14 +194,3 @@ def test_symmetry_equals_enumeration_for_any_matrix(
     exact = enumerated_loss(s, matrix, alpha, beta, bias).item()
     added_up = matrix.square().sum() + (0 if bias is None else size * bias.square().sum())
     assert abs(found - exact) < 1e-12 * (1 + added_up.item())
-
-
-def test_it_is_the_loss_of_the_transformer_itself() -> None:
-    """The same number from the model's own forward pass, uniform attention, all documents."""
-    s = Setting.of(5, 3, 2)
-    config = ModelConfig(key="zero", query="zero", value="blocks")
-    weights = Weights.from_config(config, s.topic_model, s.masking, dtype=torch.float64)
-    batch = one_batch(every_document(s.topic_model, 2), s.topic_model, s.masking, uniform=True)
-    found = config.loss(weights, Objective("squared"), batch).item()
-    assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
-    assert found == pytest.approx(1 - 1 / 6, rel=1e-13)

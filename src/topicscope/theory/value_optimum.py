@@ -84,9 +84,16 @@ def length_weights(length: Length, p: float, weighting: Weighting = "run") -> Le
 
 def terms_of(n: Numbers, m1: Numbers, m2: Numbers) -> tuple[Numbers, ...]:
     """The terms of `LengthWeights` for N words, of which m are masked: m1 = E[m], m2 = E[m(m-1)]."""
-    both_plain, one_masked = n * (n - 1) - 2 * (n - 1) * m1 + m2, (n - 1) * m1 - m2
-    pairs = m1 / n**2, (n - m1) / n**2, m2 / n**2, both_plain / n**2, one_masked / n**2
-    return (*pairs, 1 / n, (m1 - 1) / n, (n - m1) / n)
+    return (
+        m1 / n**2,
+        (n - m1) / n**2,
+        m2 / n**2,
+        (n * (n - 1) - 2 * (n - 1) * m1 + m2) / n**2,
+        ((n - 1) * m1 - m2) / n**2,
+        1 / n,
+        (m1 - 1) / n,
+        (n - m1) / n,
+    )
 
 
 def shown_instead(masking: Masking, words: int) -> Float[np.ndarray, " V"]:
