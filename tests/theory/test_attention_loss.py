@@ -50,7 +50,8 @@ def test_a_handful_of_numbers_equals_the_whole_matrix(s: Setting, alpha: float, 
 def test_the_exact_minimisers_at_ten_by_ten(tau: int, alpha: float, loss: float) -> None:
     found = best_attention(Setting.of(10, 10, tau), "blocks")
     assert (found.alpha, found.beta) == pytest.approx((alpha, 1.0), abs=0.005)
-    assert (found.loss, found.edge) == (pytest.approx(loss, abs=5e-7), None)
+    assert found.loss == pytest.approx(loss, abs=5e-7)
+    assert found.edge is None
 
 
 DIAGONAL = {20: 0.58328, 40: 0.64286, 60: 0.68754, 80: 0.72224}
@@ -93,7 +94,8 @@ def test_capped_predictions_are_minimised_too() -> None:
 
 def test_minima_at_the_edge_are_called_so() -> None:
     diagonal = best_attention(Setting.of(10, 10, 3), "diagonal")
-    assert (diagonal.edge, diagonal.alpha, diagonal.beta) == ("alpha -> 0", 0, pytest.approx(35.24, abs=0.01))
+    assert (diagonal.edge, diagonal.alpha) == ("alpha -> 0", 0)
+    assert diagonal.beta == pytest.approx(35.24, abs=0.01)
     huge = Setting.of(10**6, 10**3, 100)  # which needs no matrix
     found = best_attention(huge, "blocks", "paper")
     assert theorem3(huge).contains(found.alpha, found.beta)

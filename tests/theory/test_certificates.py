@@ -32,8 +32,16 @@ from topicscope.theory import (
     theorem5,
     verify,
 )
-from topicscope.theory.certificates import EXACT, FORCE, NEAR_ZERO, random_world
-from topicscope.theory.forces import dirichlet_shares, fixed_shares, grouped_subsets, listed_shares, subset_world
+from topicscope.theory.certificates import EXACT, FORCE, NEAR_ZERO
+from topicscope.theory.forces import (
+    dirichlet_shares,
+    every_order,
+    fixed_shares,
+    grouped_subsets,
+    listed_shares,
+    random_world,
+    subset_world,
+)
 from topicscope.theory.optimum import shown_by
 from topicscope.theory.value_optimum import (
     WEIGHTINGS,
@@ -279,7 +287,7 @@ def test_groups_make_the_world_that_they_describe() -> None:
     assert subset_world(4, 2, subsets).moments().second[0].tolist() == [0.125, 0.125, 0, 0]
 
 
-ROWS = claims.every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
+ROWS = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05]])
 EACH = np.full(len(ROWS), 1 / len(ROWS))
 
 

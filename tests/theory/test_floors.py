@@ -165,11 +165,7 @@ def test_an_estimated_floor_lies_within_its_error_of_the_exact_one(
     model, masking, prior = TopicModel(6, 3), Masking(), Dirichlet(alpha=alpha, length=80)
     documents = prior.sample(model, 150, np.random.default_rng(0)).finite().masked(masking, model, keys(2))
     exact = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
-    monkeypatch.setattr(
-        Dirichlet,
-        "posterior",
-        lambda self, topics, evidence, a, e: from_dirichlet(topics, evidence, a, e, self.weights(6)),
-    )
+    monkeypatch.setattr(Dirichlet, "posterior", lambda self, *given: from_dirichlet(*given, alpha=self.weights(6)))
     found = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
     assert exact.numerical_error is None
     assert found.numerical_error is not None
@@ -195,9 +191,8 @@ def test_infinite_documents_are_exact_in_any_world() -> None:
     model, masking = TopicModel(3, 4, overlap=0.25), Masking(0.3, 0.2, 0.3)
     theta = LogisticNormal(covariance=1.0).sample_proportions(3, 4, np.random.default_rng(0))
     p = theta @ model.word_topics.T
-    found = bayes_loss(
-        "squared", model, LogisticNormal(covariance=1.0), masking, InfiniteDocuments(theta), own_word=False
-    )
+    prior = LogisticNormal(covariance=1.0)
+    found = bayes_loss("squared", model, prior, masking, InfiniteDocuments(theta), own_word=False)
     assert found.loss == pytest.approx(1 - (p**2).sum(1).mean(), rel=1e-12)
     assert found.standard_error == pytest.approx((p**2).sum(1).std() / 2, rel=1e-9)  # of four documents
     assert found.numerical_error is None

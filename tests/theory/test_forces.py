@@ -1,4 +1,4 @@
-"""The force on attention: against a plain loop and automatic differentiation, and its closed forms against it."""
+"""The force on attention against a plain loop, and its closed forms against it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ from topicscope.theory import (
     topic_contrasts,
     topic_shares,
 )
-from topicscope.theory.certificates import every_order, random_world
-from topicscope.theory.forces import Loss, exchangeable_rows, fixed_shares, listed_shares
+from topicscope.theory.forces import Loss, every_order, exchangeable_rows, fixed_shares, listed_shares, random_world
 from topicscope.world import Dirichlet, Fixed, Groups, LogisticNormal, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
@@ -38,13 +37,11 @@ def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
     rng, step = np.random.default_rng(3), 1e-4
     world = random_world(rng, words=4, topics=3, laws=4)
     value, scores = rng.standard_normal((2, 5, 5))
-    force = score_force(world, MASKING, value, scores, loss)
+    force, population = score_force(world, MASKING, value, scores, loss), Population.of_world(world, MASKING, loss)
     for key, query in itertools.product(range(5), repeat=2):
         moved = np.zeros((5, 5))
         moved[key, query] = step
-        above, below = (
-            loss_by_loop(Population.of_world(world, MASKING, loss), value, scores + sign * moved) for sign in (1, -1)
-        )
+        above, below = (loss_by_loop(population, value, scores + sign * moved) for sign in (1, -1))
         assert force[key, query] == pytest.approx(-(above - below) / (2 * step), rel=1e-6, abs=1e-9)
 
 

@@ -27,7 +27,7 @@ from topicscope.theory import (
     topic_contrasts,
     word_tables,
 )
-from topicscope.theory.certificates import every_order
+from topicscope.theory.forces import every_order
 from topicscope.theory.growth import (
     ESCAPE,
     SHOWS,

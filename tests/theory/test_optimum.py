@@ -25,7 +25,7 @@ from topicscope.theory import (
     optimum,
     theorem2,
 )
-from topicscope.theory.certificates import every_masked_document
+from topicscope.theory.forces import every_masked_document
 from topicscope.theory.value_optimum import graded_eigen
 from topicscope.world import Dirichlet, Fixed, Given, LogisticNormal, Masking, Moments, TopicModel, mask_keys
 from topicscope.world.logistic_normal import correlated_normal

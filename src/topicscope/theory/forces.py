@@ -8,6 +8,7 @@ the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +17,7 @@ from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
 from topicscope.theory.theorem import Matrix, Setting
+from topicscope.theory.value_optimum import ValueArray, Weighting
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
 Values = Any  # A number, or an array of numbers
@@ -58,6 +60,54 @@ def grouped_subsets(topics: int, tau: int, groups: int = 1, rho: float = 0.0) ->
     every, h = list(itertools.combinations(range(topics), tau)), topics // groups
     inside = [subset for subset in every if len({t // h for t in subset}) == 1]
     return {subset: (1 - rho) / len(every) + (rho / len(inside) if subset in inside else 0.0) for subset in every}
+
+
+def every_subset(s: Setting) -> SmallWorld:
+    return subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+
+
+def random_world(rng: np.random.Generator, words: int = 3, topics: int = 2, laws: int = 3) -> SmallWorld:
+    return SmallWorld(
+        rng.dirichlet(np.ones(words), topics).T, rng.dirichlet(np.ones(topics), laws), rng.dirichlet(np.ones(laws))
+    )
+
+
+def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
+    return np.array([order for row in rows for order in itertools.permutations(row)])
+
+
+def every_masked_document(
+    world: SmallWorld, masking: Masking, length: int, weighting: Weighting
+) -> tuple[Float[np.ndarray, "R V"], Float[np.ndarray, "R V"], Float[np.ndarray, " R"]]:
+    """Every masked document of N words: what it shows (x), the mean of its masked true words (y), and its weight."""
+    words = len(world.word_topics)
+    shown_as = np.full((words + 1, words + 1), masking.p_random / words)  # true word, word shown
+    shown_as[:, 0] = masking.p_mask_word
+    shown_as[np.arange(words + 1), np.arange(words + 1)] += masking.p_correct
+    text = np.array(list(itertools.product(range(1, words + 1), repeat=length)))
+    text_probability = world.probabilities @ (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)
+    eye, rows = np.eye(words + 1), []
+    for chosen in itertools.product((False, True), repeat=length):
+        drawn = np.flatnonzero(chosen)
+        if not len(drawn) and weighting != "run":
+            continue
+        masks = [drawn] if len(drawn) else [np.array([position]) for position in range(length)]  # `draw` picks one
+        probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
+        for masked in masks:
+            share = probability / len(masks) * (len(masked) if weighting == "positions" else 1)
+            for shown in itertools.product(range(words + 1), repeat=len(masked)):
+                seen = text.copy()
+                seen[:, masked] = shown
+                chance = text_probability * share * shown_as[text[:, masked], np.array(shown)].prod(1)
+                rows.append((eye[seen].mean(1), eye[text[:, masked]].mean(1), chance))
+    x, y, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return x, y, weight / weight.sum()
+
+
+def shown_moment(world: SmallWorld, masking: Masking) -> ValueArray:
+    """E[xx'] of infinite documents."""
+    x, _ = world.infinite(masking)
+    return (x * world.probabilities[:, None]).T @ x
 
 
 @dataclass(frozen=True, eq=False)
