@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.training.settings import SMALL as RUN
-from topicscope import RunConfig, train
+from topicscope import Run, RunConfig, train
 from topicscope.ground import InputError, merged
 from topicscope.laws import (
     contributions,
@@ -71,20 +72,30 @@ def map_by_loop(run: RunConfig, matrix: np.ndarray) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("world", [GROUPS, OVERLAP, {"topic_model": {"words_per_topic": [2, 3, 4], "zipf": 1.0}}])
-def test_a_run_has_the_map_of_its_value_matrix_and_of_the_optimum(world: dict[str, Any]) -> None:
-    run = train(config(UNIFORM, world))
+WORLDS: dict[str, dict[str, Any]] = {
+    "groups": GROUPS, "overlap": OVERLAP, "zipf": {"topic_model": {"words_per_topic": [2, 3, 4], "zipf": 1.0}}
+}  # fmt: skip
+
+
+@cache
+def trained(world: str) -> Run:
+    return train(config(UNIFORM, WORLDS[world]))
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_run_has_the_map_of_its_value_matrix_and_of_the_optimum(world: str) -> None:
+    run = trained(world)
     relations, value = run.results["relations"], run.weights["value"].astype(float)
     np.testing.assert_allclose(relations["value"]["topics"], map_by_loop(run.config, value), rtol=0, atol=1e-10)
     bias = contributions(run.config, run.weights) - value
     expected = map_by_loop(run.config, world_optimum(run.config).matrix() - bias)
     np.testing.assert_allclose(relations["optimum"]["topics"], expected, rtol=0, atol=1e-10)
-    assert ("shared" in relations["value"]) == (world is OVERLAP)
-    assert ("partners" in relations["value"]) == (world is GROUPS)
+    assert ("shared" in relations["value"]) == (world == "overlap")
+    assert ("partners" in relations["value"]) == (world == "groups")
 
 
 def test_partners_are_other_topics_of_one_group() -> None:
-    run = train(config(UNIFORM, GROUPS))
+    run = trained("groups")
     matrix, topic = run.weights["value"].astype(float), run.config.topic_model.topic_of_word
     sums: dict[str, list[float]] = {"same": [], "partner": [], "other": []}
     for i, j in itertools.permutations(range(1, 9), 2):
@@ -98,7 +109,7 @@ def test_partners_are_other_topics_of_one_group() -> None:
 
 
 def test_words_by_topics_in_common() -> None:
-    run = train(config(UNIFORM, OVERLAP))
+    run = trained("overlap")
     found, means = run.results["relations"]["value"]["shared"], run.results["value"]
     assert found == {"0": pytest.approx(means["different"]), "1": pytest.approx(means["same"])}
     wide = config(

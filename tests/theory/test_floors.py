@@ -165,7 +165,8 @@ def test_an_estimated_floor_lies_within_its_error_of_the_exact_one(
     model, masking, prior = TopicModel(6, 3), Masking(), Dirichlet(alpha=alpha, length=80)
     documents = prior.sample(model, 150, np.random.default_rng(0)).finite().masked(masking, model, keys(2))
     exact = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
-    monkeypatch.setattr(Dirichlet, "posterior", lambda self, *given: from_dirichlet(*given, alpha=self.weights(6)))
+    alphas = prior.weights(6)
+    monkeypatch.setattr(Dirichlet, "posterior", lambda self, t, seen, a, e: from_dirichlet(t, seen, a, e, alphas))
     found = bayes_loss(loss, model, prior, masking, documents)  # type: ignore[arg-type]
     assert exact.numerical_error is None
     assert found.numerical_error is not None
