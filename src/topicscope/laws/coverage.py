@@ -400,7 +400,8 @@ ROWS = (
         derived="dynamics.md#a-worked-example",
     ),
 )
-LAWS = {law.name: law for law in ROWS}  # The laws of whole runs, by name
+LAWS = {law.name: law for law in ROWS}
+"""The laws of whole runs, by name."""
 
 STAGES = (
     Stage(
@@ -439,8 +440,8 @@ STAGES = (
         ("adam-setting", "adam-fast", "sgd-diverges"),
     ),
 )
-# All rows: laws of whole runs, and the stages that `theory.dynamics` predicts.
 TABLE: tuple[Row, ...] = (*ROWS, *STAGES)
+"""All rows: laws of whole runs, and the stages that `theory.dynamics` predicts."""
 
 
 def covered_world(run: RunSettings, law: str) -> World:

@@ -119,8 +119,8 @@ from topicscope.theory.value_optimum import (
 )
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
-# The theorems of the first and of the second stage; each is a command of `topicscope theory`.
 ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem3, theorem5)
+"""The theorems of the first and of the second stage; each is a command of `topicscope theory`."""
 
 __all__ = [
     "ATTENTION_THEOREMS", "OPTIMUM_THEOREMS", "WEIGHTINGS", "AdamClock", "AttentionLandscape", "AttentionStage",

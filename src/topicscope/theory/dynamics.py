@@ -287,10 +287,8 @@ class Dynamics(Result):
 
 
 class Limit(NamedTuple):
-    """What is covered, and the reason where it is not, with places for numbers."""
-
     covers: str
-    reason: str
+    reason: str  # where it is not covered, with places for numbers
 
 
 # By code. Each stage has some of them: see `laws.LAWS`.

@@ -341,6 +341,7 @@ def third_act_time(growth: Growth, attention_dim: int, scale: float, level: floa
     return float(end + math.log(goal / grown) / last.rate)
 
 
+# Clocks of Adam (R4), cross entropy (R7) and a trained embedding (R8): numerical laws, less exact than the flow's.
 # Time at which e' = (B + B')e, B' = ee' blows up from |e| = 1 and B of entries N(0, 1/d): .836 +- .009 at d = 600.
 ESCAPE = 0.836
 

@@ -332,17 +332,15 @@ def dense_optimum(
     )
 
 
+# What `optimum` asks of a prior: any object with these two will do.
 class HasMoments(Protocol):
-    """What `optimum` asks of a prior: any object with these two will do."""
-
     @property
     def length(self) -> object: ...
     def moments(self, topics: int) -> Moments: ...
 
 
+# A configuration of `train` has a world, and says whether a law covers it.
 class HasWorld(Protocol):
-    """A configuration of `train` has a world, and says whether a law covers it."""
-
     @property
     def world(self) -> World: ...
     def world_for(self, law: str) -> World: ...

@@ -190,8 +190,8 @@ class Setting:
 
 Matrix = Float[np.ndarray, "V V"]
 
-# At which optimum of the first stage W_V is frozen: Theorem 2's, or the diagonal one (Definition 2).
 ValueMatrix = Literal["blocks", "diagonal"]
+"""At which optimum of the first stage W_V is frozen: Theorem 2's, or the diagonal one (Definition 2)."""
 
 
 class Entry(NamedTuple):

@@ -27,6 +27,11 @@ from topicscope.world import Masking, Moments
 if TYPE_CHECKING:
     import pyarrow
 
+# E[xx'] and E[yx'] are sums over pairs of positions. Given theta, a position holds a word of P = A theta, and a
+# masked one shows a word of h = p_c P + c0. They need the number m of masked positions only through E[m] and
+# E[m(m-1)], under the weight that the loss gives to a document: `run` is the mean over its masked positions, then
+# over documents, where an empty document gets one (`Masking.draw`, `train`); `documents` the same over documents
+# that have a masked position; in `positions` every masked position counts alike.
 Weighting = Literal["run", "positions", "documents"]
 WEIGHTINGS: tuple[Weighting, ...] = ("run", "positions", "documents")
 Length = int | tuple[int, int] | Literal["infinite"]
