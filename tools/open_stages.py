@@ -26,8 +26,7 @@ from topicscope.theory import (
     subset_world,
     third_act_time,
 )
-from topicscope.theory.clocks import embedding_clock
-from topicscope.theory.growth import SHOWS
+from topicscope.theory.growth import SHOWS, embedding_clock
 from topicscope.world import Masking
 
 SMALL = (FlowWorld(4, 3, 2), FlowWorld(5, 4, 2), FlowWorld(6, 3, 3))

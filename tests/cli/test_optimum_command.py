@@ -12,7 +12,7 @@ import pytest
 from tests.calling import topicscope
 from topicscope import RunConfig, train
 from topicscope.theory import group_rates, optimum, theorem2
-from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Setting
 from topicscope.world import Dirichlet, Fixed, Groups, Masking, TopicModel
 
 SIZES = ["--topics", "5", "--words-per-topic", "4"]

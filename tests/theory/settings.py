@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from topicscope.ground import merged
-from topicscope.theory import Setting
+from topicscope.theory import Population, Setting
 from topicscope.training import RunConfig
-from topicscope.world import TopicModel, every_document
+from topicscope.world import Masking, TopicModel, every_document
 
 
 @st.composite
@@ -43,3 +45,23 @@ def full_batches(loss: str, rate: float, steps: int, **more: Any) -> RunConfig:
         "optimizer": {"name": "sgd", "lr": rate},
     }
     return RunConfig.of(merged(settings, more))
+
+
+def instead_of(masking: Masking, size: int) -> np.ndarray:
+    return np.array([masking.p_mask_word, *[masking.p_random / (size - 1)] * (size - 1)])
+
+
+def loss_by_loop(world: Population, votes: np.ndarray, scores: np.ndarray) -> float:
+    """Documents, words shown and true words one by one."""
+    size, total = len(votes), 0.0
+    for true, shown, probability in zip(world.true, world.shown, world.probability, strict=True):
+        for query in range(size):
+            weight = [shown[key] * math.exp(scores[key, query]) for key in range(size)]
+            predicted = votes @ np.array(weight) / sum(weight)
+            for word in range(1, size):
+                chance = true[word] * (world.instead[query] + world.p_correct * (word == query))
+                error = predicted - np.eye(size)[word]
+                squared = world.objective == "squared"
+                cost = error @ error if squared else math.log(np.exp(predicted).sum()) - predicted[word]
+                total += probability * chance * float(cost)
+    return total

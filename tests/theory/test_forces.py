@@ -1,4 +1,4 @@
-"""The force on attention: against a plain loop and automatic differentiation, and its closed forms against it."""
+"""The force on attention against a plain loop, and its closed forms against it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
+from tests.theory.settings import loss_by_loop
 from topicscope.ground import InputError
 from topicscope.theory import (
+    Population,
     Setting,
-    SmallWorld,
     contrast_force,
-    first_stage_rates,
     force_formula,
     grouped_subsets,
     inside_force,
@@ -26,31 +25,10 @@ from topicscope.theory import (
     topic_contrasts,
     topic_shares,
 )
-from topicscope.theory.certify_worlds import every_order, random_world
-from topicscope.theory.forces import Loss, exchangeable_rows, fixed_shares, listed_shares
-from topicscope.world import Dirichlet, Fixed, Given, Groups, LogisticNormal, Masking, TopicModel
+from topicscope.theory.forces import Loss, every_order, exchangeable_rows, fixed_shares, listed_shares, random_world
+from topicscope.world import Dirichlet, Fixed, Groups, LogisticNormal, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
-
-
-def instead_of(masking: Masking, size: int) -> np.ndarray:
-    return np.array([masking.p_mask_word, *[masking.p_random / (size - 1)] * (size - 1)])
-
-
-def loop_loss(world: SmallWorld, masking: Masking, value: np.ndarray, scores: np.ndarray, loss: Loss) -> float:
-    """Expected loss of a masked position: documents, words shown and true words one by one."""
-    size, total = len(value), 0.0
-    instead = instead_of(masking, size)
-    for shown, true, probability in zip(*world.infinite(masking), world.probabilities, strict=True):
-        for query in range(size):
-            weight = [shown[key] * math.exp(scores[key, query]) for key in range(size)]
-            predicted = value @ np.array(weight) / sum(weight)
-            for word in range(1, size):
-                chance = true[word] * (instead[query] + masking.p_correct * (word == query))
-                error = predicted - np.eye(size)[word]
-                cost = error @ error if loss == "squared" else np.log(np.exp(predicted).sum()) - predicted[word]
-                total += probability * chance * cost
-    return total
 
 
 @pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
@@ -59,30 +37,12 @@ def test_the_force_is_the_slope_of_a_plain_loop(loss: Loss) -> None:
     rng, step = np.random.default_rng(3), 1e-4
     world = random_world(rng, words=4, topics=3, laws=4)
     value, scores = rng.standard_normal((2, 5, 5))
-    force = score_force(world, MASKING, value, scores, loss)
+    force, population = score_force(world, MASKING, value, scores, loss), Population.of_world(world, MASKING, loss)
     for key, query in itertools.product(range(5), repeat=2):
         moved = np.zeros((5, 5))
         moved[key, query] = step
-        above, below = (loop_loss(world, MASKING, value, scores + sign * moved, loss) for sign in (1, -1))
+        above, below = (loss_by_loop(population, value, scores + sign * moved) for sign in (1, -1))
         assert force[key, query] == pytest.approx(-(above - below) / (2 * step), rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
-def test_the_force_is_that_of_automatic_differentiation(loss: Loss) -> None:
-    rng = np.random.default_rng(4)
-    world = random_world(rng, words=6, topics=3, laws=5)
-    numbers, start = rng.standard_normal((2, 7, 7))
-    shown, true = (torch.from_numpy(part) for part in world.infinite(MASKING))
-    scores = torch.tensor(start, requires_grad=True)
-    weight = shown[:, :, None] * scores.exp()
-    output = torch.einsum("yi,dij->dyj", torch.from_numpy(numbers), weight / weight.sum(1, keepdim=True))
-    masked = true[:, :, None] * torch.from_numpy(instead_of(MASKING, 7)) + MASKING.p_correct * torch.diag_embed(true)
-    if loss == "squared":
-        errors = (output**2).sum(1) * masked.sum(1) - 2 * (output * masked).sum(1)
-    else:
-        errors = -(masked * output.log_softmax(1)).sum(1)
-    (gradient,) = torch.autograd.grad((torch.from_numpy(world.probabilities)[:, None] * errors).sum(), scores)
-    assert np.abs(score_force(world, MASKING, numbers, start, loss) + gradient.numpy()).max() < 1e-15
 
 
 @pytest.mark.parametrize("masking", [Masking(), MASKING])
@@ -99,28 +59,10 @@ def test_after_the_first_stage_it_is_sigma_times_topic_contrasts(
     assert np.abs(force - force_formula(world, masking, theorem2(s).matrix())).max() < 1e-13 * sigma
 
 
-def test_the_numbers_of_ten_topics_of_ten_words() -> None:
-    fixed, dirichlet = (topic_shares(prior, 10) for prior in (Fixed(topics_per_document=3), Dirichlet(alpha=0.1)))
-    assert contrast_force(fixed, 10, Masking()) == pytest.approx(4.96396e-5, rel=1e-6)
-    assert contrast_force(dirichlet, 10, Masking()) == pytest.approx(2.891e-5, rel=2e-4)
-    rates = first_stage_rates(Setting.of(10, 10, 3))
-    assert fixed.contrast * Masking().k ** 2 / 10 == pytest.approx(rates.topics, rel=1e-14)
-    assert dirichlet.contrast == pytest.approx(1 / (10 * (10 * 0.1 + 1)), rel=1e-12)
-
-
 def test_without_correct_words_or_with_one_topic_there_is_no_force() -> None:
     shares = topic_shares(Fixed(topics_per_document=2), 5)
     assert contrast_force(shares, 4, Masking(p_correct=0.0)) == 0
     assert abs(contrast_force(topic_shares(Fixed(topics_per_document=1), 5), 4, Masking())) < 1e-19
-
-
-def test_any_exchangeable_law_has_sigma_times_topic_contrasts() -> None:
-    rows = every_order([[0.6, 0.3, 0.1, 0.0], [0.4, 0.35, 0.2, 0.05], [1.0, 0.0, 0.0, 0.0]])
-    shares = topic_shares(Given(proportions=rows.tolist()), 4)
-    s, world = Setting.of(4, 3, 2), SmallWorld(TopicModel(4, 3).word_topics, rows, np.full(len(rows), 1 / len(rows)))
-    force, sigma = score_force(world, s.masking, theorem2(s).matrix()), contrast_force(shares, 3, s.masking)
-    assert sigma > 0
-    assert np.abs(force - sigma * topic_contrasts(4, 3)).max() < 1e-13 * sigma
 
 
 @pytest.mark.parametrize("masking", [Masking(), MASKING])
@@ -143,14 +85,13 @@ def test_a_dirichlet_law_is_that_of_its_draws() -> None:
     draws = np.random.default_rng(1).dirichlet(np.full(6, 0.3), size=100_000)
     exact = topic_shares(Dirichlet(alpha=0.3), 6)
     assert exact.mean(exact.share) == pytest.approx(1 / 6, rel=1e-12)
+    assert topic_shares(Dirichlet(alpha=0.1), 10).contrast == pytest.approx(1 / (10 * (10 * 0.1 + 1)), rel=1e-12)
     for power in (1, 2, 5):
         each = (draws**power * ((draws**2).sum(1)[:, None] - draws**2)).mean(1)
         error = each.std() / math.sqrt(len(each))
         assert exact.mean(exact.share**power * exact.others) == pytest.approx(each.mean(), abs=4 * float(error))
-    parts = [
-        contrast_force(listed_shares(part, np.full(len(part), 1 / len(part))), 3, Masking())
-        for part in np.split(draws, 20)
-    ]
+    each = np.full(5000, 1 / 5000)
+    parts = [contrast_force(listed_shares(part, each), 3, Masking()) for part in np.split(draws, 20)]
     error = np.std(parts) / math.sqrt(20)
     assert contrast_force(exact, 3, Masking()) == pytest.approx(np.mean(parts), abs=4 * float(error))
 
@@ -164,9 +105,8 @@ def test_what_is_not_exchangeable_is_refused() -> None:
     ):
         with pytest.raises(InputError, match="all topics are alike"):
             topic_shares(prior, 4)
-    assert topic_shares(Groups(groups=2, rho=0.0, topics_per_document=2), 4).contrast == pytest.approx(
-        topic_shares(Fixed(topics_per_document=2), 4).contrast
-    )
+    alike = [Groups(groups=2, rho=0.0, topics_per_document=2), Fixed(topics_per_document=2)]
+    assert np.ptp([topic_shares(prior, 4).contrast for prior in alike]) == pytest.approx(0, abs=1e-15)
     rows = every_order([[0.7, 0.2, 0.1]])
     assert exchangeable_rows(rows, np.full(6, 1 / 6))
     assert not exchangeable_rows(rows[[0, 3, 4]], np.full(3, 1 / 3))  # turns alone: two topics cannot be swapped
@@ -179,10 +119,6 @@ def test_under_cross_entropy_the_mask_query_is_first(topics: int, v: int, tau: i
     found = mask_force(topic_shares(Fixed(topics_per_document=tau), topics), v, s.masking)
     stated = np.array([found.mask, *[found.word] * (topics * v)])
     assert np.abs(force[:, 0] / w - stated).max() < 1e-6 * found.size
-    k, p0 = s.masking.k, s.masking.p_mask_word
-    qq = k / (tau * v) * (1 - tau / topics)
-    here = tau / topics * s.p1 * ((1 / tau - 1 / topics) / v - qq)
-    assert found.word == pytest.approx(p0 * (here - (1 - tau / topics) * s.p2 * (1 / (v * topics) + qq)), rel=1e-12)
     assert found.size == pytest.approx(size, rel=5e-3)
     assert np.linalg.norm(stated) == pytest.approx(found.size)
     assert abs((force * pi).sum()) / (topics - 1) < found.size * w / 10  # topic modes are far weaker

@@ -96,22 +96,11 @@ def test_small_steps_of_train_follow_the_flow() -> None:
     for rate in (0.4, 0.1):
         (run,) = train([full_batches("squared", rate, round(time / rate), seed=0)], with_floors=False)
         distances.append(distance({name: run.weights[name] for name in course.end}, course.end))
-        steps = np.arange(len(run.metrics["norm_key"]))
-        assert run.metrics["norm_key"] == pytest.approx(
-            np.interp(steps * rate, course.times, course.norm("key")), rel=rate / 20
-        )
+        times = rate * np.arange(len(run.metrics["norm_key"]))
+        norm = np.interp(times, course.times, course.norm("key"))
+        assert run.metrics["norm_key"] == pytest.approx(norm, rel=rate / 20)
     assert distances[1] < 0.01
     assert distances[0] / distances[1] == pytest.approx(4, rel=0.15)
-
-
-def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None:
-    start = gaussian_start(13, 5, 0.1, seed=1) | {"key": np.zeros((5, 13)), "query": np.zeros((5, 13))}
-    prior = Fixed(topics_per_document=2, length="infinite")
-    best = optimum(TopicModel(4, 3), prior, Masking())
-    course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
-    wanted = best.value_at(40.0, start["value"])
-    assert np.linalg.norm(course.end["value"] - wanted) < 1e-5 * np.linalg.norm(wanted)
-    assert not course.end["key"].any()
 
 
 def test_second_plateau_of_a_small_world() -> None:
@@ -126,9 +115,8 @@ def test_second_plateau_of_a_small_world() -> None:
         found.append([course.half_way("value", 2.2475), course.half_way("key", norm), course.half_way("query", norm)])
         assert course.gradients < (1600, 3000)[len(found) - 1]
     assert found[0] == pytest.approx(found[1], rel=1e-3)
-    assert found[1][1] == pytest.approx(
-        growth.half_time(13, growth.realised_start(start["key"], start["query"])), rel=0.01
-    )
+    half = growth.half_time(13, growth.realised_start(start["key"], start["query"]))
+    assert found[1][1] == pytest.approx(half, rel=0.01)
     assert found[1][0] < 12
 
 
@@ -150,12 +138,6 @@ def test_the_slowest_step_after_a_time() -> None:
         course.slowest(5.0)
 
 
-@pytest.mark.parametrize(("until", "tolerance"), [(0.0, 1e-4), (math.inf, 1e-4), (10.0, 0.0), (10.0, 1.0)])
-def test_no_time_and_no_tolerance_are_refused(until: float, tolerance: float) -> None:
-    with pytest.raises(InputError, match="expected a time above 0 and a tolerance in"):
-        gradient_flow(population(), gaussian_start(7, 4, 0.1, 0), until, tolerance=tolerance)
-
-
 @pytest.mark.parametrize(
     ("part", "matrix", "words"),
     [
@@ -169,6 +151,16 @@ def test_a_start_that_does_not_fit_is_refused(part: str, matrix: np.ndarray, wor
     start = gaussian_start(7, 4, 0.1, 0) | {part: matrix}
     with pytest.raises(InputError, match=words):
         gradient_flow(population(), start, 10.0)
+
+
+def test_only_starts_and_times_that_fit_flow() -> None:
+    embedded = gaussian_start(7, 4, 0.1, seed=0, width=5) | {"bias": np.zeros(7)}
+    assert gradient_flow(population(), embedded, 1.0).times[-1] == 1.0
+    with pytest.raises(InputError, match="shapes"):
+        gradient_flow(population(), embedded | {"bias": np.zeros(6)}, 1.0)
+    for until, tolerance in ((0.0, 1e-4), (math.inf, 1e-4), (10.0, 0.0), (10.0, 1.0)):
+        with pytest.raises(InputError, match="expected a time above 0 and a tolerance in"):
+            gradient_flow(population(), embedded, until, tolerance=tolerance)
 
 
 def test_a_bound_on_steps_keeps_a_small_mode_that_leaves_a_plateau() -> None:
@@ -213,10 +205,3 @@ def test_the_curvature_at_zero_is_that_of_bias_and_value_matrix() -> None:
     g = next(mode.eigenvalue for mode in optimum(*parts).modes if mode.name == "mean")
     assert curvature(world, zero | {"bias": np.zeros(5)}) == pytest.approx(2 * (1 + g), rel=0.02)
     assert curvature(world, zero) == pytest.approx(2 * g, rel=0.02)
-
-
-def test_only_starts_that_fit_flow() -> None:
-    embedded = gaussian_start(7, 4, 0.1, seed=0, width=5) | {"bias": np.zeros(7)}
-    assert gradient_flow(population(), embedded, 1.0).times[-1] == 1.0
-    with pytest.raises(InputError, match="shapes"):
-        gradient_flow(population(), embedded | {"bias": np.zeros(6)}, 1.0)

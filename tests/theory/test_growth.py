@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from scipy.integrate import quad, solve_ivp
 
-from tests.theory.test_forces import instead_of
+from tests.theory.settings import instead_of
 from topicscope.ground import InputError
 from topicscope.theory import (
     Growth,
     Population,
     SmallWorld,
     Trajectory,
+    entry_steps,
     escape_rate,
     gaussian_start,
     gradient_flow,
@@ -23,9 +25,20 @@ from topicscope.theory import (
     score_force,
     subset_world,
     topic_contrasts,
+    word_tables,
 )
-from topicscope.theory.certify_worlds import every_order
-from topicscope.theory.growth import SHOWS, coupling, gain_by_half_time, third_act_time
+from topicscope.theory.forces import every_order
+from topicscope.theory.growth import (
+    ESCAPE,
+    SHOWS,
+    AdamClock,
+    EmbeddingClock,
+    adam_clock,
+    coupling,
+    embedding_clock,
+    gain_by_half_time,
+    third_act_time,
+)
 from topicscope.world import Dirichlet, Fixed, Given, Groups, Masking, TopicModel
 
 MASKING = Masking(p_mask=0.3, p_correct=0.2, p_random=0.1)
@@ -111,11 +124,8 @@ def test_the_realised_start_is_that_of_matrices_and_its_mean_is_the_expected_one
 
 
 def test_where_nothing_is_predicted_the_reason_is_given() -> None:
-    for growth, word in (
-        (fixed(4, 3, 4), "same topics"),
-        (fixed(4, 3, 1), "one topic"),
-        (fixed(4, 3, 2, Masking(p_correct=0.0)), "p_correct = 0"),
-    ):
+    hidden = fixed(4, 3, 2, Masking(p_correct=0.0))
+    for growth, word in ((fixed(4, 3, 4), "same topics"), (fixed(4, 3, 1), "one topic"), (hidden, "p_correct = 0")):
         assert word in str(growth.reason)
         with pytest.raises(InputError, match="no second stage"):
             _ = growth.l_star
@@ -146,7 +156,7 @@ def test_it_is_the_lowest_eigenvalue_of_the_whole_hessian() -> None:
     def loss(numbers: torch.Tensor) -> torch.Tensor:
         v, k, q = numbers[: size**2], numbers[size**2 : size**2 + width * size], numbers[-width * size :]
         parts = {"value": v.reshape(size, size), "key": k.reshape(width, size), "query": q.reshape(width, size)}
-        return population.loss(parts)
+        return population.loss_of_tables(*word_tables(parts))
 
     point = torch.from_numpy(np.concatenate([value.ravel(), key.ravel(), key.ravel()]))
     hessian = torch.autograd.functional.hessian(loss, point).numpy()  # type: ignore[no-untyped-call]
@@ -182,17 +192,13 @@ def test_any_exchangeable_law_and_any_attention(ell: float) -> None:
 
 def test_the_gain_is_the_rate_over_time() -> None:
     growth, dim, start = fixed(5, 4, 2), 21, 1e-9
-    course = growth.course
     half = growth.half_time(dim, start)
-    by_time, _ = quad(
-        lambda time: escape_rate(growth, dim, float(course(np.array([time]), dim, start)[0])), 0, half, epsrel=1e-3
-    )
+
+    def rate(time: float) -> float:
+        return escape_rate(growth, dim, float(growth.course(np.array([time]), dim, start)[0]))
+
+    by_time, _ = quad(rate, 0, half, epsrel=1e-3)
     assert gain_by_half_time(growth, dim) == pytest.approx(by_time, rel=5e-3)
-
-
-def test_with_one_word_per_topic_nothing_is_left_to_learn() -> None:
-    assert escape_rate(fixed(4, 1, 2), 5) == 0
-    assert escape_rate(Growth.of(TopicModel(10, 10), Dirichlet()), 101) > 0
 
 
 def test_the_pull_turns_round_before_the_plateau() -> None:
@@ -233,4 +239,121 @@ def test_a_tenth_of_the_start_waits_for_key_and_then_grows_tenfold() -> None:
     assert third_act_time(growth, 21, 1e-3) is None  # .42 already before the plateau
     assert third_act_time(growth, 21, 0.0) is None
     assert third_act_time(growth, 21, 0.03) is None  # 15 differences of .03 have a norm above .1
-    assert third_act_time(fixed(4, 1, 2), 5, 1e-3) is None
+    assert third_act_time(fixed(4, 1, 2), 5, 1e-3) is None  # with one word per topic nothing is left to learn
+    assert escape_rate(fixed(4, 1, 2), 5) == 0
+
+
+def eigenvalue(growth: Growth) -> float:
+    return growth.shares.contrast * growth.masking.k**2 / growth.v
+
+
+def adam(growth: Growth, eps: float, noise: float = 1.0, *, bias: bool = False, scale: float = 1e-3) -> AdamClock:
+    settings: dict[str, Any] = {"attention_dim": growth.topics * growth.v + 1, "init_scale": scale, "lr": 1e-3}
+    return adam_clock(growth, eigenvalue(growth), eps=eps, batch_noise=noise, output_bias=bias, **settings)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "value", "attention"), [((5, 4, 2), 195, 256), ((6, 3, 3), 248, 284), ((10, 10, 3), 68, 215)]
+)
+def test_adams_two_clocks(sizes: tuple[int, int, int], value: int, attention: int) -> None:
+    clock = adam(fixed(*sizes), 1e-20)
+    assert (round(clock.value), round(clock.attention or 0)) == (value, attention)
+    for growth in (fixed(4, 3, 1), fixed(4, 3, 2, Masking(p_correct=0.0))):  # without a second stage
+        assert adam(growth, 1e-8).attention is None
+
+
+def test_epsilon_delays_attention_long_before_value() -> None:
+    dirichlet = Growth.of(TopicModel(), Dirichlet())
+    clock = adam(dirichlet, 1e-4, 0.44, bias=True)
+    assert round(clock.value) == 67
+    assert clock.epsilon == pytest.approx(240_000, rel=0.01)  # 'no second stage'
+    assert clock.attention == pytest.approx(clock.value + (clock.sign or 0) + (clock.epsilon or 0))
+    delays, rules = clock.delays_attention_from or 0, clock.rules_attention_from or 0
+    assert delays < rules < clock.delays_value_from
+    half, start = dirichlet.plateau_norm(101) / (2 * 101), 1e-3 * math.sqrt(9 / 202)
+    assert rules / delays == pytest.approx(half / start)
+    per_fold = (adam(dirichlet, 1e-6, scale=1e-3 / math.e).epsilon or 0) - (adam(dirichlet, 1e-6).epsilon or 0)
+    assert per_fold == pytest.approx(347.6, rel=1e-3)  # steps per e-fold
+
+
+def test_averaged_outputs_are_a_larger_epsilon() -> None:
+    growth = fixed(5, 4, 2)
+    settings: dict[str, Any] = {"attention_dim": 21, "init_scale": 1e-3, "lr": 1e-3}
+    averaged = adam_clock(growth, eigenvalue(growth), eps=1e-6, loss_scale=1 / 21, **settings)
+    assert averaged == pytest.approx(adam(growth, 21e-6))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "lr", "eps", "steps", "runs"),
+    [  # runs: half-way steps of full-batch Adam from .001, one to three seeds
+        ((5, 4, 2), 1e-3, 1e-10, 179, (174, 184)),
+        ((6, 3, 3), 1e-3, 1e-10, 194, (189, 198)),
+        ((5, 4, 2), 1e-3, 1e-6, 314, (327, 339)),
+        ((6, 3, 3), 1e-3, 1e-5, 681, (768, 773)),
+        ((5, 4, 2), 1e-3, 1e-4, 4415, (4491, 4518)),
+        ((10, 10, 3), 1e-3, 1e-20, 141, (157, 157)),
+        ((5, 4, 2), 1e-2, 1e-8, 33, (35, 35)),  # the formula says 26: momentum
+    ],
+)
+def test_an_entry_followed_with_adam_s_own_averages(
+    sizes: tuple[int, int, int], lr: float, eps: float, steps: int, runs: tuple[int, int]
+) -> None:
+    growth = fixed(*sizes)
+    settings: dict[str, Any] = {"attention_dim": sizes[0] * sizes[1] + 1, "init_scale": 1e-3, "lr": lr, "eps": eps}
+    value = adam_clock(growth, eigenvalue(growth), **settings).value
+    found = entry_steps(growth, value=value, **settings)
+    assert found == pytest.approx(steps, abs=max(1, steps / 200))
+    assert 0.9 < runs[0] / steps < runs[1] / steps + 1e-9 < 1.15
+
+
+def test_gradients_that_grow_as_a_power_lengthen_adam_s_steps() -> None:
+    """sqrt(2 p + 1) times the rate: with a value matrix that is there from the start the entry grows evenly, p = 1."""
+    growth = fixed(10, 10, 3)
+    half = math.sqrt(growth.l_star / 4 * 9 / (100 * math.sqrt(101)))
+    found = entry_steps(growth, value=1e-9, attention_dim=101, init_scale=1e-6, lr=1e-4, eps=0.0, output_bias=True)
+    assert half / 1e-4 / (found or 0) == pytest.approx(math.sqrt(3), rel=0.15)  # the force falls as attention grows
+
+
+def test_an_entry_that_nothing_starts_is_not_followed() -> None:
+    for tau, scale, eps in ((1, 1e-3, 1e-8), (2, 0.0, 1e-8), (2, 10.0, 1e-8), (2, 1e-3, 1.0)):
+        growth = fixed(4, 3, tau)
+        assert entry_steps(growth, value=200.0, attention_dim=13, lr=1e-3, init_scale=scale, eps=eps) is None
+
+
+def test_a_trained_embedding_waits_in_proportion_to_1_over_s() -> None:
+    growth = fixed(4, 3, 2)
+
+    def clock(scale: float, *, squared: bool = True) -> EmbeddingClock:
+        return embedding_clock(
+            growth, eigenvalue(growth), squared=squared, width=13, attention_dim=13, init_scale=scale
+        )
+
+    clocks = [clock(scale) for scale in (0.1, 0.01, 0.001)]
+    assert [round(clock.attention or 0) for clock in clocks][1:] == [6888, 14433]
+    assert clocks[2].escape / clocks[1].escape == pytest.approx(10)
+    assert clocks[0].square == pytest.approx(1.3878, abs=5e-5)
+    ratios = [(clock.attention or 0) / clock.escape for clock in clocks]
+    assert ratios[0] > ratios[1] > ratios[2]  # the smaller the start, the nearer the stages: opposite to one-hot words
+    entropy = [clock(scale, squared=False) for scale in (0.1, 0.03, 0.01)]
+    assert [round(clock.escape) for clock in entropy] == [96, 322, 965]
+    assert all(clock.attention is None for clock in entropy)
+
+
+def blow_up(dim: int, seed: int) -> float:
+    """When e' = (B + B')e, B' = ee' from |e| = 1, entries of B of variance 1 / d, is 1e4 long: midpoint steps."""
+    rng = np.random.default_rng(seed)
+    e, b, time = rng.standard_normal(dim), rng.standard_normal((dim, dim)) / math.sqrt(dim), 0.0
+    e /= np.linalg.norm(e)
+    while (size := float(np.linalg.norm(e))) < 1e4:
+        step = 0.01 / (1 + size)
+        middle, half = e + step / 2 * (b + b.T) @ e, b + step / 2 * np.outer(e, e)
+        e, b = e + step * (half + half.T) @ middle, b + step * np.outer(middle, middle)
+        time += step
+    return time
+
+
+def test_the_constant_of_the_escape() -> None:
+    times = [blow_up(150, seed) for seed in range(4)]
+    error = np.std(times, ddof=1) / 2
+    assert error < 0.03
+    assert np.mean(times) == pytest.approx(ESCAPE, abs=0.06)  # neither 1.11, without B's start, nor another law

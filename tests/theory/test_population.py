@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from tests.theory.settings import full_batches, settings_of_the_theory
-from tests.world.samples import one_batch
-from topicscope import InputError, ModelConfig, Objective, Weights
+from tests.theory.settings import full_batches, loss_by_loop, settings_of_the_theory
+from topicscope import InputError, ModelConfig, Objective
 from topicscope.model import dense_loss
 from topicscope.theory import (
     Loss,
@@ -21,13 +19,11 @@ from topicscope.theory import (
     Setting,
     enumerated_loss,
     gaussian_start,
-    gradient_flow,
     population_loss,
-    theorem2,
     word_tables,
 )
 from topicscope.training import train
-from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel, every_document
+from topicscope.world import Dirichlet, Fixed, Given, Masking, TopicModel
 
 LOSSES: tuple[Loss, ...] = ("squared", "cross-entropy")
 EXACT = Masking(0.5, 0.25, 0.5)
@@ -67,40 +63,20 @@ def test_gradient_is_that_of_the_dense_model(loss: Loss, width: int) -> None:
         assert relative(one, other.numpy()) < 1e-12
 
 
-def loss_of(world: Population, weights: dict[str, np.ndarray], words: int) -> float:
-    """Documents, words shown and true words one by one."""
-    scores, total = weights["key"].T @ weights["query"] / math.sqrt(len(weights["key"])), 0.0
-    for true, shown, probability in zip(world.true, world.shown, world.probability, strict=True):
-        for query in range(words + 1):
-            weight = [shown[key] * math.exp(scores[key, query]) for key in range(words + 1)]
-            predicted = weights["value"] @ np.array(weight) / sum(weight)
-            for word in range(1, words + 1):
-                chance = true[word] * (world.instead[query] + world.p_correct * (word == query))
-                if world.objective == "squared":
-                    cost = float(((predicted - np.eye(words + 1)[word]) ** 2).sum())
-                else:
-                    cost = math.log(np.exp(predicted).sum()) - predicted[word]
-                total += probability * chance * cost
-    return total
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_definition_is_a_sum_over_documents_and_words(loss: Loss) -> None:
     """Any topics and any proportions."""
     world, weights = Population.of(ANY_TOPICS, GIVEN, Masking(0.3, 0.2, 0.3), loss), gaussian_start(4, 3, 0.7, seed=0)
     assert len(world.groups.words) == 4
-    wanted = loss_of(world, weights, 3)
-    assert world.loss({name: torch.from_numpy(part) for name, part in weights.items()}).item() == pytest.approx(wanted)
+    tables = word_tables(weights)
+    assert world.loss_of_tables(*map(torch.from_numpy, tables)).item() == pytest.approx(loss_by_loop(world, *tables))
 
 
+ONE, THREE = (Fixed(topics_per_document=tau, length="infinite") for tau in (1, 3))
 POPULATIONS: dict[str, Any] = {
     "topics (4, 3, 2)": lambda loss: Population.of(*WORLD, loss),
-    "one topic per document": lambda loss: Population.of(
-        TopicModel(3, 2), Fixed(topics_per_document=1, length="infinite"), Masking(), loss
-    ),
-    "(6, 3, 3)": lambda loss: Population.of(
-        TopicModel(6, 3), Fixed(topics_per_document=3, length="infinite"), Masking(), loss
-    ),
+    "one topic per document": lambda loss: Population.of(TopicModel(3, 2), ONE, Masking(), loss),
+    "(6, 3, 3)": lambda loss: Population.of(TopicModel(6, 3), THREE, Masking(), loss),
     "any topics": lambda loss: Population.of(ANY_TOPICS, GIVEN, Masking(0.3, 0.2, 0.3), loss),
     "alike words": lambda loss: Population.of_topics(*WORLD, loss),
     "alike words, drawn documents": lambda loss: Population.of_topics(TopicModel(5, 2), Dirichlet(), Masking(), loss),
@@ -121,7 +97,7 @@ def test_gradient_is_that_of_the_definition(name: str, loss: Loss, biased: bool,
         weights["bias"] = np.random.default_rng(0).standard_normal(size)
     assert world.fits(weights)
     parts = {part: torch.from_numpy(matrix).requires_grad_() for part, matrix in weights.items()}
-    exact = world.loss(parts)
+    exact = world.loss_of_tables(*word_tables(parts, None if world.root is None else torch.from_numpy(world.root)))
     wanted = torch.autograd.grad(exact, list(parts.values()))
     for by_pairs in {False, loss == "squared"}:
         vars(world)["by_pairs"] = by_pairs
@@ -143,17 +119,11 @@ def test_words_of_one_topic_are_one_group() -> None:
     assert world.queries.sum(1) == pytest.approx(np.ones(120))
 
 
-def test_it_starts_where_train_does() -> None:
-    config = ModelConfig(attention_dim=5, init_scale=0.02, prediction_bias="none", embedding="trained", dim=8)
-    wanted, found = config.initial(7, seed=4), gaussian_start(7, 5, 0.02, seed=4, width=8)
-    assert sorted(wanted) == sorted(found)
-    assert all((wanted[name] == part).all() for name, part in found.items())
-    assert (gaussian_start(7, 5, 0.04, seed=4)["key"] == 2 * gaussian_start(7, 5, 0.02, seed=4)["key"]).all()
-
-
-def test_a_law_without_a_list_of_documents_is_refused() -> None:
+def test_worlds_without_such_a_flow_are_refused() -> None:
     with pytest.raises(InputError, match="this law of topic proportions has too many"):
         Population.of(TopicModel(3, 2), Dirichlet(length="infinite"), Masking())
+    with pytest.raises(InputError, match="equally many"):
+        Population.of_topics(TopicModel(3, 3, zipf=1.0), Dirichlet(), Masking())
 
 
 def test_an_embedding_predicts_what_its_word_tables_do() -> None:
@@ -173,6 +143,8 @@ def test_steps_with_an_embedding_are_those_of_train(loss: Loss) -> None:
         at = {name: part - rate * gradient[name] for name, part in at.items()}
     config = full_batches(loss, rate, steps, seed=2, model={"embedding": "trained", "dim": 5})
     (run,) = train([config], with_floors=False)
+    start = gaussian_start(7, 4, 0.3, seed=2, width=5)
+    assert all((config.model.initial(7, seed=2)[name] == part).all() for name, part in start.items())
     for name, part in at.items():
         assert np.asarray(run.weights[name]) == pytest.approx(part, abs=1e-10)
 
@@ -194,17 +166,6 @@ def test_words_of_a_topic_that_start_alike_stay_alike(loss: Any) -> None:
     assert basis @ slope["value"] @ basis.T == pytest.approx(slope_all["value"], abs=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_norms_from_a_small_start_are_those_of_all_words(loss: Any) -> None:
-    topics, words = Population.of_topics(*WORLD, loss), Population.of(*WORLD, loss)
-    start = gaussian_start(13, 13, 0.01, seed=0)
-    few = topics.alike(start)
-    short, long = gradient_flow(topics, few, 2000.0), gradient_flow(words, start, 2000.0)
-    for part, whole in start.items():
-        outside = float(np.vdot(whole, whole)) - float(np.vdot(few[part], few[part]))
-        assert np.sqrt(short.squares[part][-1] + outside) == pytest.approx(long.norm(part)[-1], rel=5e-3)
-
-
 def test_a_law_with_many_documents_is_drawn_with_equal_topics() -> None:
     world = Population.of_topics(TopicModel(5, 2), Dirichlet(alpha=0.1), Masking())
     assert world.true.shape == (100, 6)
@@ -212,11 +173,6 @@ def test_a_law_with_many_documents_is_drawn_with_equal_topics() -> None:
     assert world.shown.sum(1) == pytest.approx(1)
     assert world.queries.sum(1) == pytest.approx(1)
     assert world.probability @ world.true[:, 1] ** 2 == pytest.approx(1.1 / (5 * 1.5), rel=1e-6)  # of Dirichlet's law
-
-
-def test_topics_that_are_not_alike_have_no_such_flow() -> None:
-    with pytest.raises(InputError, match="equally many"):
-        Population.of_topics(TopicModel(3, 3, zipf=1.0), Dirichlet(), Masking())
 
 
 @settings(max_examples=40)
@@ -236,19 +192,5 @@ def test_symmetry_equals_enumeration_for_any_matrix(
     bias = torch.from_numpy(rng.standard_normal(size)) if biased else None
     found = population_loss(s, matrix if bias is None else matrix + bias[:, None], alpha, beta).item()
     exact = enumerated_loss(s, matrix, alpha, beta, bias).item()
-    terms = (
-        1 + (matrix.square().sum() + (0 if bias is None else size * bias.square().sum())).item()
-    )  # the size of what is added up
-    assert abs(found - exact) < 1e-12 * terms
-
-
-def test_it_is_the_loss_of_the_transformer_itself() -> None:
-    """The same number from the model's own forward pass, uniform attention, all documents."""
-    s = Setting.of(5, 3, 2)
-    weights = Weights.from_config(
-        ModelConfig(key="zero", query="zero", value="blocks"), s.topic_model, s.masking, dtype=torch.float64
-    )
-    batch = one_batch(every_document(s.topic_model, 2), s.topic_model, s.masking, uniform=True)
-    found = ModelConfig(key="zero", query="zero", value="blocks").loss(weights, Objective("squared"), batch).item()
-    assert found == pytest.approx(population_loss(s, torch.from_numpy(theorem2(s).matrix())).item(), rel=1e-13)
-    assert found == pytest.approx(1 - 1 / 6, rel=1e-13)
+    added_up = matrix.square().sum() + (0 if bias is None else size * bias.square().sum())
+    assert abs(found - exact) < 1e-12 * (1 + added_up.item())

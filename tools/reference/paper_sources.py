@@ -41,7 +41,7 @@ SOURCES: dict[str, Source] = {
     "figure6": Source(
         "Appendix D.4; eq 7, no penalty",
         "Definition 2: W_ii = c3 = 1 / k, W_i0 = -c1, all else 0",
-        ("theory/theorem5.py",),
+        ("theory/theorem3.py",),
         "worlds.md",
     ),
     "figure7": Source(
@@ -54,7 +54,7 @@ SOURCES: dict[str, Source] = {
         "loss(alpha, beta) / (p_c + p_r), T = 100, v = 300",
         ("theory/attention_loss.py",),
     ),
-    "figure9": Source("Appendix E.1; eq 7, no penalty", THEOREM2, ("theory/lemma1.py",)),
+    "figure9": Source("Appendix E.1; eq 7, no penalty", THEOREM2, ("theory/theorem2.py",)),
     "figure10": Source("Appendix E.1; eq 7, all matrices trained", THEOREM2, ("model/passes.py",)),
     "table1": Source(
         "Section 6.2",
@@ -83,12 +83,12 @@ SOURCES: dict[str, Source] = {
     "theorem1": Source(
         "Section 4, Theorem 1; eq 6, eq 1, eq 3",
         "sum over own topic of E_il = u_i v + c3, over any other = u_i v; E_i0 = -c2 u_i",
-        ("theory/theorem1.py", "theory/lemma1.py"),
+        ("theory/theorem2.py",),
     ),
     "theorem2": Source(
         "Section 5.2, Theorem 2; eq 7, eq 2, eq 3",
         THEOREM2 + "; W_i0 = (c2 c3 - c1 T v) / (c2^2 + T v); row 0 is zero",
-        ("theory/theorem2.py", "theory/setting.py"),
+        ("theory/theorem2.py", "theory/theorem.py"),
         "optimum.md",
     ),
     "theorem3": Source(
@@ -99,7 +99,7 @@ SOURCES: dict[str, Source] = {
     "theorem5": Source(
         "Appendix D.4, Theorem 5; eq 7, eq 1, eq 3",
         "lambda3 tau < beta < lambda4 T and alpha < lambda5 beta",
-        ("theory/theorem5.py", "theory/attention_loss.py"),
+        ("theory/theorem3.py", "theory/attention_loss.py"),
     ),
     "losses": Source(
         "Section 6.1",
@@ -109,7 +109,7 @@ SOURCES: dict[str, Source] = {
     "two-stage": Source(
         "Section 8.1",
         "separation = t50(W_K, W_Q) / t50(W_V)",
-        ("measure/phases.py", "laws/phases.py", "sweeps/run.py"),
+        ("measure/phases.py", "laws/predictions.py", "sweeps/run.py"),
         "two-stages.md",
     ),
     "assumptions": Source(
@@ -127,7 +127,7 @@ SOURCES: dict[str, Source] = {
     "coarse-to-fine": Source(
         "topics in groups",
         "half-time = ln 2 / (2 x eigenvalue) of contrasts between groups, and inside them",
-        ("theory/forces.py", "theory/forces.py"),
+        ("theory/forces.py",),
         "worlds.md",
     ),
     "topic-order": Source(
@@ -145,7 +145,7 @@ SOURCES: dict[str, Source] = {
     "rank": Source(
         "gradient flow of eq 7 and eq 3",
         "W_K'W_Q / sqrt(d_a) = l* Pi, of rank T - 1",
-        ("theory/landscapes.py", "theory/gradient_flow.py"),
+        ("theory/attention_loss.py", "theory/gradient_flow.py"),
         "dynamics.md",
     ),
     "no-correct-words": Source(
@@ -159,12 +159,12 @@ SOURCES: dict[str, Source] = {
         "SGD on eq 7 and eq 3", "step = t50(W_K, W_Q) / rate", ("theory/dynamics.py",), "dynamics.md"
     ),
     "adam-clocks": Source(
-        "Adam on eq 7 and eq 3", "half-way steps from sigma, lambda and epsilon", ("theory/clocks.py",), "dynamics.md"
+        "Adam on eq 7 and eq 3", "half-way steps from sigma, lambda and epsilon", ("theory/growth.py",), "dynamics.md"
     ),
     "mask-first": Source(
         "gradient flow of eq 7 and eq 4",
         "force on the [MASK] query",
-        ("theory/clocks.py", "theory/forces.py"),
+        ("theory/growth.py", "theory/forces.py"),
         "dynamics.md",
     ),
     "small-start": Source(
@@ -191,7 +191,7 @@ WITHOUT_EXPERIMENT = {
     "Lemma 1, Theorem 4": Source(
         "Appendix A.1 and C.1; eq 7, no penalty",
         "sum over own topic of W_il = u_i v + c3, over any other = u_i v; W_i0 = -c1 - c2 u_i",
-        ("theory/lemma1.py",),
+        ("theory/theorem2.py",),
         "optimum.md",
     ),
 }

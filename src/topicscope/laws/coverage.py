@@ -20,11 +20,11 @@ from topicscope.model import ModelConfig, Objective
 from topicscope.theory import LIMITS, topics_alike
 from topicscope.world import LogisticNormal, World
 
+# Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last.
 LONG = 100
-"""Words from which documents count as infinite, as in the paper's. What differs inside topics is learnt last."""
 
+# Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2.
 LARGEST_START = 0.3
-"""Scale of the start up to which attention counts as even at first: scores have the standard deviation s^2."""
 
 MOST_DRAWN = 600  # words for which W(t) is made at every point of a curve
 MOST_FOLLOWED = 300  # words that are all followed: a gradient of 100 takes 20 ms
@@ -81,8 +81,7 @@ class RunSettings(Protocol):
     def total_steps(self) -> int: ...
 
 
-Reason = str | Callable[[RunSettings], str]
-"""A sentence, or what makes it of a run."""
+Reason = str | Callable[[RunSettings], str]  # A sentence, or what makes it of a run
 
 
 class Condition(NamedTuple):
@@ -125,11 +124,7 @@ def value_penalised(run: RunSettings) -> bool:
     return bool(set(run.objective.penalties(trained)) - set(run.model.ATTENTION))
 
 
-def not_alike(run: RunSettings) -> bool:
-    topics = run.world.topic_model
-    return topics.uniform and not topics_alike(topics, run.world.prior)
-
-
+# All conditions, by the code of a run that breaks one. Each law lists those that it has, with its own sentence.
 CONDITIONS: dict[str, Condition] = {
     "unknown-documents": Condition("documents drawn from a prior", lambda run: run.data.train_file is not None),
     "hidden-masks": Condition("attention sees masked positions", lambda run: run.model.hide_masked),
@@ -159,7 +154,10 @@ CONDITIONS: dict[str, Condition] = {
     "finite-documents": Condition("infinite documents", lambda run: run.world.length != "infinite"),
     "short-documents": Condition(f"documents of {LONG} words or more", lambda run: shortest(run) < LONG),
     "unequal-topics": Condition("disjoint topics of equal words", lambda run: not run.world.topic_model.uniform),
-    "topics-not-alike": Condition("exchangeable topics", not_alike),
+    "topics-not-alike": Condition(
+        "exchangeable topics",
+        lambda run: run.world.topic_model.uniform and not topics_alike(run.world.topic_model, run.world.prior),
+    ),
     "adam-embedding": Condition(
         "Adam: one-hot words", lambda run: run.optimizer.name == "adam" and run.model.embedding == "trained"
     ),
@@ -176,13 +174,10 @@ CONDITIONS: dict[str, Condition] = {
         lambda run: isinstance(run.world.prior, LogisticNormal) and run.world.topic_model.topics > MOST_TOPICS,
     ),
 }
-"""All conditions, by the code of a run that breaks one. Each law lists those that it has, with its own sentence."""
 
 
 @dataclass(frozen=True)
 class Row(ABC):
-    """A row of the table."""
-
     name: str
     predicts: str
     status: Literal["exact", "numerical", "heuristic"]
@@ -244,7 +239,6 @@ class Law(Row):
                     return
 
     def refuses(self, code: str, run: RunSettings) -> bool:
-        """Whether a run breaks one condition."""
         unlisted = {
             "architecture": not isinstance(run.model, ModelConfig),
             "prior": self.priors is not None and kind_of(run) not in self.priors,
@@ -278,12 +272,12 @@ def kind_of(run: RunSettings) -> str:
 
 
 NAMES = {"sgd": "SGD", "adam": "Adam"}
+# The reasons where a row has no sentence of its own for what it does not list.
 UNLISTED: dict[str, Callable[[RunSettings], str]] = {
     "architecture": lambda run: f"the laws are for the one-layer transformer, not for {run.model.NAME}",
     "prior": lambda run: f"the laws are not known to hold for documents.kind = {kind_of(run)!r}",
     "optimizer": lambda run: f"no law of the steps of {run.optimizer.name} is known",
 }
-"""The reasons where a row has no sentence of its own for what it does not list."""
 
 WORLD_KNOWN: dict[str, str] = {
     "unknown-documents": "documents come from a file, so their law is not known; W* is that of a topic model and a "
@@ -409,14 +403,13 @@ ROWS = (
 LAWS = {law.name: law for law in ROWS}
 """The laws of whole runs, by name."""
 
-STAGE_LAW = "dynamics.md#the-stage-law"
 STAGES = (
     Stage(
         "attention",
         "rates, plateau and half-times of key and query, by gradient flow",
         "numerical",
         "half-times within 2.3% in 76 gradient flows (measured)",
-        STAGE_LAW,
+        "dynamics.md#the-stage-law",
         (
             *("finite-documents", "topics-not-alike", "no-force", "few-dimensions", "zero-start", "large-start"),
             *("above-plateau", "slow-value", "overtaken", "early-third-act"),

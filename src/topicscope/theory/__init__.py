@@ -5,34 +5,22 @@ claim.
 from collections.abc import Callable
 
 from topicscope.theory.attention_loss import (
+    AttentionLandscape,
     Convention,
+    Landscape,
     Optimum,
+    SecondStage,
     asymptotic_loss,
+    attention_landscape,
     attention_loss,
     best_attention,
+    landscape,
     population_loss,
+    read_landscape,
+    second_stage,
 )
-from topicscope.theory.certificates import verify
-from topicscope.theory.certify_worlds import Certificate
-from topicscope.theory.clocks import (
-    FEWEST_STEPS as FEWEST_STEPS,
-    AdamClock,
-    MaskFirst,
-    adam_clock,
-    entry_steps as entry_steps,
-    mask_first,
-)
-from topicscope.theory.document_moments import (
-    WEIGHTINGS,
-    DocumentMoments as DocumentMoments,
-    Weighting,
-    document_moments,
-    given_moments as given_moments,
-    length_weights as length_weights,
-    solve_moments as solve_moments,
-)
-from topicscope.theory.dynamics import dynamics
-from topicscope.theory.dynamics_result import (
+from topicscope.theory.certificates import Certificate, verify
+from topicscope.theory.dynamics import (
     LIMITS as LIMITS,
     AttentionStage,
     Dynamics,
@@ -41,6 +29,7 @@ from topicscope.theory.dynamics_result import (
     Steps,
     Training,
     ValueStage,
+    dynamics,
 )
 from topicscope.theory.floors import (
     BayesLoss,
@@ -69,17 +58,17 @@ from topicscope.theory.forces import (
     topic_shares,
 )
 from topicscope.theory.gradient_flow import Trajectory, curvature, descent, gradient_flow
-from topicscope.theory.growth import Growth, escape_rate, third_act_time
-from topicscope.theory.landscapes import (
-    AttentionLandscape,
-    Landscape,
-    SecondStage,
-    attention_landscape,
-    landscape,
-    read_landscape,
-    second_stage,
+from topicscope.theory.growth import (
+    FEWEST_STEPS as FEWEST_STEPS,
+    AdamClock,
+    Growth,
+    MaskFirst,
+    adam_clock,
+    entry_steps as entry_steps,
+    escape_rate,
+    mask_first,
+    third_act_time,
 )
-from topicscope.theory.lemma1 import Membership, family_loss, fit_family, random_member as random_member
 from topicscope.theory.optimum import DenseOptimum, closed_form, optimum, topics_alike
 from topicscope.theory.population import (
     NamedWeights as NamedWeights,
@@ -90,25 +79,43 @@ from topicscope.theory.population import (
     score_force as score_force,
     word_tables as word_tables,
 )
-from topicscope.theory.setting import Constants, Setting
-from topicscope.theory.theorem import AttentionTheorem, OptimumTheorem, Theorem, ValueMatrix, assumptions
-from topicscope.theory.theorem1 import (
+from topicscope.theory.theorem import (
+    AttentionTheorem,
+    Constants,
+    OptimumTheorem,
+    Setting,
+    Theorem,
+    ValueMatrix,
+    assumptions,
+)
+from topicscope.theory.theorem2 import (
+    Membership,
     Theorem1,
+    Theorem2,
+    family_loss,
     fit_embedding,
+    fit_family,
     prediction_bias,
     prediction_bias_at as prediction_bias_at,
+    random_member as random_member,
     theorem1,
+    theorem2,
 )
-from topicscope.theory.theorem2 import Theorem2, theorem2
-from topicscope.theory.theorem3 import Theorem3, theorem3
-from topicscope.theory.theorem5 import Theorem5, diagonal_value_matrix, theorem5
+from topicscope.theory.theorem3 import Theorem3, Theorem5, diagonal_value_matrix, theorem3, theorem5
 from topicscope.theory.value_optimum import (
+    WEIGHTINGS,
+    DocumentMoments as DocumentMoments,
     Entries,
     Mode,
     OptimumSettings,
     SymmetricOptimum,
     ValueOptimum,
+    Weighting,
+    document_moments,
+    given_moments as given_moments,
+    length_weights as length_weights,
     relative_distance as relative_distance,
+    solve_moments as solve_moments,
 )
 
 OPTIMUM_THEOREMS: tuple[Callable[[Setting], OptimumTheorem], ...] = (theorem1, theorem2)
@@ -116,92 +123,17 @@ ATTENTION_THEOREMS: tuple[Callable[[Setting], AttentionTheorem], ...] = (theorem
 """The theorems of the first and of the second stage; each is a command of `topicscope theory`."""
 
 __all__ = [
-    "ATTENTION_THEOREMS",
-    "OPTIMUM_THEOREMS",
-    "WEIGHTINGS",
-    "AdamClock",
-    "AttentionLandscape",
-    "AttentionStage",
-    "AttentionTheorem",
-    "BayesLoss",
-    "Certificate",
-    "Constants",
-    "Convention",
-    "DenseOptimum",
-    "Dynamics",
-    "Embedding",
-    "Entries",
-    "FirstStageRates",
-    "GroupRates",
-    "Growth",
-    "Landscape",
-    "Loss",
-    "MaskFirst",
-    "MaskForce",
-    "Membership",
-    "Mode",
-    "NoFloor",
-    "Optimizer",
-    "Optimum",
-    "OptimumSettings",
-    "OptimumTheorem",
-    "Population",
-    "SecondStage",
-    "Setting",
-    "Steps",
-    "SymmetricOptimum",
-    "Theorem",
-    "Theorem1",
-    "Theorem2",
-    "Theorem3",
-    "Theorem5",
-    "TopicShares",
-    "Training",
-    "Trajectory",
-    "UniformOptimum",
-    "ValueMatrix",
-    "ValueOptimum",
-    "ValueStage",
-    "Weighting",
-    "adam_clock",
-    "assumptions",
-    "asymptotic_loss",
-    "attention_landscape",
-    "attention_loss",
-    "bayes_loss",
-    "best_attention",
-    "closed_form",
-    "contrast_force",
-    "curvature",
-    "descent",
-    "diagonal_value_matrix",
-    "document_moments",
-    "dynamics",
-    "escape_rate",
-    "family_loss",
-    "first_stage_rates",
-    "fit_embedding",
-    "fit_family",
-    "force_formula",
-    "gradient_flow",
-    "group_rates",
-    "inside_force",
-    "landscape",
-    "mask_first",
-    "mask_force",
-    "optimum",
-    "population_loss",
-    "prediction_bias",
-    "read_landscape",
-    "second_stage",
-    "theorem1",
-    "theorem2",
-    "theorem3",
-    "theorem5",
-    "third_act_time",
-    "topic_contrasts",
-    "topic_shares",
-    "topics_alike",
-    "uniform_optimum",
-    "verify",
-]
+    "ATTENTION_THEOREMS", "OPTIMUM_THEOREMS", "WEIGHTINGS", "AdamClock", "AttentionLandscape", "AttentionStage",
+    "AttentionTheorem", "BayesLoss", "Certificate", "Constants", "Convention", "DenseOptimum", "Dynamics",
+    "Embedding", "Entries", "FirstStageRates", "GroupRates", "Growth", "Landscape", "Loss", "MaskFirst",
+    "MaskForce", "Membership", "Mode", "NoFloor", "Optimizer", "Optimum", "OptimumSettings", "OptimumTheorem",
+    "Population", "SecondStage", "Setting", "Steps", "SymmetricOptimum", "Theorem", "Theorem1", "Theorem2",
+    "Theorem3", "Theorem5", "TopicShares", "Training", "Trajectory", "UniformOptimum", "ValueMatrix",
+    "ValueOptimum", "ValueStage", "Weighting", "adam_clock", "assumptions", "asymptotic_loss",
+    "attention_landscape", "attention_loss", "bayes_loss", "best_attention", "closed_form", "contrast_force",
+    "curvature", "descent", "diagonal_value_matrix", "document_moments", "dynamics", "escape_rate", "family_loss",
+    "first_stage_rates", "fit_embedding", "fit_family", "force_formula", "gradient_flow", "group_rates",
+    "inside_force", "landscape", "mask_first", "mask_force", "optimum", "population_loss", "prediction_bias",
+    "read_landscape", "second_stage", "theorem1", "theorem2", "theorem3", "theorem5", "third_act_time",
+    "topic_contrasts", "topic_shares", "topics_alike", "uniform_optimum", "verify",
+]  # fmt: skip

@@ -1,12 +1,10 @@
 """How good a model can get on given documents: the Bayes-optimal loss, and the optimum under uniform attention.
 
-Bayes: the best that any predictor can do on these masked documents, under the prior that made them. The loss is that on
-these documents and masks, a sample mean whose standard error is returned beside it. The posterior mean of the topic
-proportions comes from the prior. It is exact for infinite documents; for disjoint topics under all priors but the
-logistic normal; and for any topics under a finite law that is small (world/priors.py). Elsewhere it is estimated by
-importance sampling. A predictor that is slightly off can only be worse on average, so the estimate errs upwards: the
-first-order error vanishes at the optimum, and the second-order one is seen in two halves of the draws. Both are in
-`numerical_error`. Where the draws are worth too few, there is no floor, and `NoFloor` says why.
+Bayes: the posterior mean of the topic proportions comes from the prior. It is exact for infinite documents, for
+disjoint topics under all priors but the logistic normal, and for any topics under a finite law that is small. Elsewhere
+it is estimated by importance sampling. A predictor that is slightly off can only be worse on average, so the
+estimate errs upwards: the first-order error vanishes at the optimum, and the second-order one is seen in two halves of
+the draws. Both are in `numerical_error`. Where the draws are worth too few, there is no floor, and `NoFloor` says why.
 
 Uniform attention and squared loss: a (ridge) least-squares problem. The prediction for a document is U x, x the word
 distribution that it shows, wanted is the mean y of the one-hot true words:
@@ -79,8 +77,7 @@ def bayes_loss(
         masking: The masking scheme.
         documents: Masked documents, or infinite ones.
         hide_masked: The predictor sees which positions are masked, as a model with `hide_masked` does.
-        own_word: Use which word the predicted position shows. Without it, only the posterior of the document's topics
-            is used, given all words shown: attention that is the same for every query comes near to that.
+        own_word: Use which word the predicted position shows; without it, only the posterior of the document's topics.
 
     Returns:
         The loss, with its standard error.

@@ -2,14 +2,13 @@
 
 The topics must be exchangeable: alike, in every order. Attention that treats them alike looks at one topic and at all
 the others, so the joint law of theta_1 and |theta|^2 decides the force on it (R2) and how it grows (R3). The force is
--dLoss/dL, with L[i, j] the score that query word j gives to key word i. At uniform attention and the first stage's
-optimum it is sigma times the projector on topic contrasts (R2); under cross entropy, near zero, it points at the [MASK]
-query first (R7).
+-dLoss/dL, with L[i, j] the score that query word j gives to key word i.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -17,11 +16,11 @@ import numpy as np
 from jaxtyping import Float
 
 from topicscope.ground import InputError, refuse
-from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Matrix, Setting
+from topicscope.theory.value_optimum import ValueArray, Weighting
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Masking, Moments
 
-Values = Any
-"""A number, or an array of numbers."""
+Values = Any  # A number, or an array of numbers
 
 SHARE_NODES = 32  # of the quadrature over a Dirichlet share: exact for polynomials up to degree 63
 SAME = 1e-12  # difference of proportions and probabilities that are equal
@@ -63,6 +62,54 @@ def grouped_subsets(topics: int, tau: int, groups: int = 1, rho: float = 0.0) ->
     return {subset: (1 - rho) / len(every) + (rho / len(inside) if subset in inside else 0.0) for subset in every}
 
 
+def every_subset(s: Setting) -> SmallWorld:
+    return subset_world(s.T, s.v, grouped_subsets(s.T, s.tau))
+
+
+def random_world(rng: np.random.Generator, words: int = 3, topics: int = 2, laws: int = 3) -> SmallWorld:
+    return SmallWorld(
+        rng.dirichlet(np.ones(words), topics).T, rng.dirichlet(np.ones(topics), laws), rng.dirichlet(np.ones(laws))
+    )
+
+
+def every_order(rows: Sequence[Sequence[float]]) -> Float[np.ndarray, "K T"]:
+    return np.array([order for row in rows for order in itertools.permutations(row)])
+
+
+def every_masked_document(
+    world: SmallWorld, masking: Masking, length: int, weighting: Weighting
+) -> tuple[Float[np.ndarray, "R V"], Float[np.ndarray, "R V"], Float[np.ndarray, " R"]]:
+    """Every masked document of N words: what it shows (x), the mean of its masked true words (y), and its weight."""
+    words = len(world.word_topics)
+    shown_as = np.full((words + 1, words + 1), masking.p_random / words)  # true word, word shown
+    shown_as[:, 0] = masking.p_mask_word
+    shown_as[np.arange(words + 1), np.arange(words + 1)] += masking.p_correct
+    text = np.array(list(itertools.product(range(1, words + 1), repeat=length)))
+    text_probability = world.probabilities @ (world.thetas @ world.word_topics.T)[:, text - 1].prod(2)
+    eye, rows = np.eye(words + 1), []
+    for chosen in itertools.product((False, True), repeat=length):
+        drawn = np.flatnonzero(chosen)
+        if not len(drawn) and weighting != "run":
+            continue
+        masks = [drawn] if len(drawn) else [np.array([position]) for position in range(length)]  # `draw` picks one
+        probability = masking.p_mask ** len(drawn) * (1 - masking.p_mask) ** (length - len(drawn))
+        for masked in masks:
+            share = probability / len(masks) * (len(masked) if weighting == "positions" else 1)
+            for shown in itertools.product(range(words + 1), repeat=len(masked)):
+                seen = text.copy()
+                seen[:, masked] = shown
+                chance = text_probability * share * shown_as[text[:, masked], np.array(shown)].prod(1)
+                rows.append((eye[seen].mean(1), eye[text[:, masked]].mean(1), chance))
+    x, y, weight = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return x, y, weight / weight.sum()
+
+
+def shown_moment(world: SmallWorld, masking: Masking) -> ValueArray:
+    """E[xx'] of infinite documents."""
+    x, _ = world.infinite(masking)
+    return (x * world.probabilities[:, None]).T @ x
+
+
 @dataclass(frozen=True, eq=False)
 class TopicShares:
     """The law of one topic's share of a document, and what the other topics have then.
@@ -83,7 +130,6 @@ class TopicShares:
     probability: Float[np.ndarray, " n"]
 
     def mean(self, values: Float[np.ndarray, "... n"]) -> Values:
-        """Expectation over the law of one topic: a number, or one for each row."""
         expected = values @ self.probability
         return float(expected) if expected.ndim == 0 else expected
 
@@ -224,9 +270,7 @@ def first_stage_rates(setting: Setting) -> FirstStageRates:
         The eigenvalues of E[xx'].
 
     Example:
-        >>> float(f"{first_stage_rates(Setting.of(10, 10, 3)).topics:.6g}")
-        0.00193984
-        >>> float(f"{0.865**2 * (10 - 3) / (3 * 10 * (10 - 1)) / 10:.6g}")  # k^2 (T - tau) / (tau T (T - 1)) / v
+        >>> float(f"{first_stage_rates(Setting.of(10, 10, 3)).topics:.6g}")  # k^2 (T - tau) / (tau T (T - 1)) / v
         0.00193984
     """
     s = setting
@@ -266,7 +310,6 @@ def group_rates(setting: Setting, groups: int, rho: float) -> GroupRates:
     return GroupRates(scale * (one + (h - 1) * together - h * apart), scale * (one - together))
 
 
-Matrix = Float[np.ndarray, "V V"]
 Loss = Literal["squared", "cross-entropy"]
 
 
@@ -301,7 +344,7 @@ def force_formula(world: SmallWorld, masking: Masking, value: Matrix) -> Matrix:
         The force (V x V): key word, query word.
 
     Example:
-        >>> from topicscope.theory import Setting, grouped_subsets, score_force, subset_world, theorem2
+        >>> from topicscope.theory import score_force, theorem2
         >>> world, setting = subset_world(4, 3, grouped_subsets(4, 2)), Setting.of(4, 3, 2)
         >>> value = theorem2(setting).matrix()
         >>> difference = force_formula(world, setting.masking, value) - score_force(world, setting.masking, value)
@@ -329,12 +372,8 @@ def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
         sigma.
 
     Example:
-        >>> from topicscope.theory import Setting, topic_shares
-        >>> from topicscope.world import Fixed
-        >>> s = Setting.of(4, 3, 2)
-        >>> sigma = contrast_force(topic_shares(Fixed(topics_per_document=2), 4), 3, s.masking)
-        >>> float(f"{sigma:.6g}"), float(f"{2 * 0.1 * s.p1 * (2 - 1) / (s.masking.k * 3 * 2 * (4 - 1)):.6g}")
-        (0.00186791, 0.00186791)
+        >>> float(f"{contrast_force(topic_shares(Fixed(topics_per_document=2), 4), 3, Masking()):.6g}")
+        0.00186791
     """
     if shares.topics == 1:
         return 0.0
@@ -349,8 +388,8 @@ def contrast_force(shares: TopicShares, v: int, masking: Masking) -> float:
 def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
     """delta: at the optimum of long documents -dLoss/dL = sigma Pi + delta Pi_w, Pi_w: differences inside topics.
 
-    That optimum has a diagonal b = p_c / (k + p_m p_r) (R5), which infinite documents neither need nor forbid. It adds
-    2 p_c b E[P_j x_i] for two words of one topic. For tau topics delta / sigma = b k tau (T - 1) / (T (tau - 1)).
+    That optimum has a diagonal b = p_c / (k + p_m p_r) (R5), which adds 2 p_c b E[P_j x_i] for two words of one topic.
+    For tau topics delta / sigma = b k tau (T - 1) / (T (tau - 1)).
 
     Args:
         shares: The law of one topic's share.
@@ -361,12 +400,8 @@ def inside_force(shares: TopicShares, v: int, masking: Masking) -> float:
         delta.
 
     Example:
-        >>> from topicscope.theory import topic_shares
-        >>> from topicscope.world import Fixed
         >>> shares, m = topic_shares(Fixed(topics_per_document=2), 4), Masking()
         >>> round(inside_force(shares, 3, m) / contrast_force(shares, 3, m), 6)
-        0.147443
-        >>> round(m.p_correct / (m.k + m.p_mask * m.p_random) * m.k * 2 * (4 - 1) / (4 * (2 - 1)), 6)
         0.147443
     """
     k, theta = masking.k, shares.share
@@ -404,8 +439,6 @@ def mask_force(shares: TopicShares, v: int, masking: Masking) -> MaskForce:
         The force on the [MASK] query.
 
     Example:
-        >>> from topicscope.theory import topic_shares
-        >>> from topicscope.world import Fixed
         >>> force = mask_force(topic_shares(Fixed(topics_per_document=2), 4), 3, Masking())
         >>> float(f"{force.size:.6g}"), force.mask < 0 < force.word
         (0.00720256, True)

@@ -20,11 +20,10 @@ from jaxtyping import Float, Int
 from topicscope.ground import Progress, one_thread, refuse, silent
 from topicscope.theory.population import NamedWeights, Population
 
-TOLERANCE = 1e-4
-"""Error of a step, as a share of the norm of each block of matrices."""
+TOLERANCE = 1e-4  # Error of a step, as a share of the norm of each block of matrices
 
+# What words predict has one error, since a bias that starts at zero has no size of its own.
 BLOCKS = (("embedding", "value", "bias"), ("key",), ("query",))
-"""What words predict has one error, since a bias that starts at zero has no size of its own."""
 
 ESTIMATE_EVERY = 25  # steps between two looks at the largest eigenvalue
 SLACK = 1.1  # by which its estimate, which comes from below, is raised
@@ -128,8 +127,6 @@ def flat(weights: NamedWeights) -> Float[np.ndarray, " n"]:
 
 @dataclass
 class Flow:
-    """The weights as one vector, its velocity, and one step."""
-
     population: Population
     start: NamedWeights
     tolerance: float
@@ -176,7 +173,6 @@ class Flow:
         return now
 
     def error(self, estimate: Float[np.ndarray, " n"], at: Float[np.ndarray, " n"]) -> float:
-        """The largest error of a block of matrices over the one allowed."""
         errors, weights = self.weights(estimate), self.weights(at)
 
         def norm(parts: NamedWeights, block: tuple[str, ...]) -> float:
@@ -199,7 +195,7 @@ def curvature(population: Population, weights: NamedWeights) -> float:
         The eigenvalue.
 
     Example:
-        >>> from topicscope.theory import Population, gaussian_start
+        >>> from topicscope.theory import gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
         >>> round(curvature(world, gaussian_start(3, 3, 0.0, seed=0)), 2)
@@ -229,8 +225,7 @@ def gradient_flow(
         start: Weights at time 0.
         until: Time at which the flow ends.
         tolerance: Relative error per step.
-        longest: Longest step. What is far smaller than its matrix, such as a mode that leaves a plateau, does not show
-            in the error; steps longer than its e-fold make it grow too slowly.
+        longest: Longest step: the error does not show modes far smaller than their matrix, which grow too slowly then.
         stop: End at the first step after which this is true.
         keep: Keep the weights of every step.
         progress: Called as progress(phase, done, total, note).
@@ -242,12 +237,12 @@ def gradient_flow(
         InputError: The start does not fit the world, or a number is out of range.
 
     Example:
-        >>> from topicscope.theory import Population, gaussian_start
+        >>> from topicscope.theory import gaussian_start
         >>> from topicscope.world import Fixed, Masking, TopicModel
         >>> world = Population.of(TopicModel(2, 1), Fixed(topics_per_document=1, length="infinite"), Masking())
         >>> flow = gradient_flow(world, gaussian_start(3, 3, 0.01, seed=0), until=20.0)
-        >>> round(flow.losses[0], 3), round(flow.losses[-1], 3), round(flow.half_way("value", plateau=1.607), 2)
-        (1.012, 0.0, 0.92)
+        >>> round(flow.losses[-1], 3), round(flow.half_way("value", plateau=1.607), 2)
+        (0.0, 0.92)
     """
     size, shapes = len(population.instead), ", ".join(str(part.shape) for part in start.values())
     finite = all(part.ndim == 1 + (name != "bias") and np.isfinite(part).all() for name, part in start.items())
@@ -297,8 +292,7 @@ def descent(
 ) -> Iterator[tuple[float, NamedWeights]]:
     """Gradient descent on the population loss, up to the last step at which the loss is a finite number.
 
-    Below two over the curvature descent goes along the flow. Above it descent may blow up, or swing down into a
-    flatter region and go on; only its own steps can say which.
+    Above two over the curvature it may blow up, or swing down into a flatter region; only its own steps say which.
 
     Args:
         population: The documents and the loss.
@@ -316,8 +310,6 @@ def descent(
         >>> start = gaussian_start(13, 13, 1e-3, seed=0)
         >>> [round(loss, 3) for loss, _ in descent(world, start, rate=4.0, steps=2)]
         [1.0, 0.903, 0.875]
-        >>> [len([*descent(world, start, rate, steps=400)]) < 401 for rate in (12.0, 16.0)]  # the second blows up
-        [False, True]
     """
     weights = start
     for _ in range(steps + 1):

@@ -2,8 +2,7 @@
 
 Where topics are alike it is a handful of numbers (`value_optimum`). Else it is a matrix. Finite documents: W* = H G^+
 with both moments as matrices (R5). Infinite ones: with U a basis of the words' distributions that documents have,
-W* = U (R U)^+ (R6). This is A (R A)^+ where the columns of A are independent and no mixture of topics is missing from
-the documents, and it needs neither: dependent topics only make the basis smaller.
+W* = U (R U)^+ (R6), which is A (R A)^+ where the columns of A are independent and no mixture of topics is missing.
 """
 
 from __future__ import annotations
@@ -17,30 +16,27 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import refuse
-from topicscope.theory.document_moments import (
-    K_FROM,
-    NO_K,
+from topicscope.theory.theorem import K_FROM, NO_K
+from topicscope.theory.value_optimum import (
     WEIGHTINGS,
     ZERO_MOMENT,
+    Entries,
     Length,
     LengthWeights,
-    ValueArray,
-    Weighting,
-    document_moments,
-    length_weights,
-    shown_instead,
-    solve_moments,
-    whole_solution,
-    with_mask,
-)
-from topicscope.theory.value_optimum import (
-    Entries,
     Mode,
     OptimumSettings,
     SymmetricOptimum,
+    ValueArray,
     ValueOptimum,
+    Weighting,
+    document_moments,
+    length_weights,
     ordered,
+    shown_instead,
+    solve_moments,
     symmetric_optimum,
+    whole_solution,
+    with_mask,
 )
 from topicscope.world import Dirichlet, Fixed, Masking, Moments, TopicModel, World, checked_moments, checked_word_topics
 
@@ -59,10 +55,7 @@ def rate_errors(
     masking: Masking,
     weights: LengthWeights,
 ) -> Float[np.ndarray, " r"]:
-    """How far each rate u'Gu may be off with E[theta theta'] and E[theta], of which G is made; 0 where these are exact.
-
-    G has E[PP'] and E[P] c0' + c0 E[P]' with some weights, and diag(E[P]).
-    """
+    """How far each rate u'Gu may be off with the moments of theta, of which G is made; 0 where these are exact."""
     _, mean, norm = law.errors
     if mean == norm == 0:
         return np.zeros(directions.shape[1])
@@ -82,10 +75,7 @@ def dense_modes(
     topics: Float[np.ndarray, "V T"],
     mean: Float[np.ndarray, " T"],
 ) -> tuple[Mode, ...]:
-    """Directions of one kind and one rate, within its error, together. The kind is where most of a direction lies.
-
-    Those inside topics differ in rate with the words' frequencies; they are put together whatever their rates.
-    """
+    """Directions of one kind and one rate, within its error; inside topics of any rate."""
     plane = np.zeros((len(topics), 2))
     plane[0, 0], plane[:, 1] = 1, topics @ mean
     spaces, sizes, _ = np.linalg.svd(np.hstack([plane, topics]), full_matrices=False)
@@ -159,19 +149,16 @@ def closed_form(word_topics: WordTopics, masking: Masking) -> ValueArray:
         >>> bool(abs(same).max() < 1e-12)  # for disjoint topics it is Theorem 2
         True
     """
-    refuse(
-        (
-            np.linalg.matrix_rank(word_topics) < word_topics.shape[1],
-            "word_topics: the columns are dependent, and A (R A)^+ needs independent ones; "
-            "`optimum` uses a basis of their span instead",
-        )
+    dependent = (
+        "word_topics: the columns are dependent, and A (R A)^+ needs independent ones; "
+        "`optimum` uses a basis of their span instead"
     )
+    refuse((np.linalg.matrix_rank(word_topics) < word_topics.shape[1], dependent))
     columns = with_mask(word_topics)
     return columns @ np.linalg.pinv(shown_by(masking, columns))
 
 
 def least_norm(word_topics: WordTopics, second: Float[np.ndarray, "T T"], masking: Masking) -> ValueArray:
-    """W* of infinite documents, where flow from zero ends."""
     basis = topic_basis(word_topics, second)
     return basis @ np.linalg.pinv(shown_by(masking, basis))
 
@@ -179,10 +166,8 @@ def least_norm(word_topics: WordTopics, second: Float[np.ndarray, "T T"], maskin
 def limit_of_length(
     word_topics: WordTopics, mean: Float[np.ndarray, " T"], second: Float[np.ndarray, "T T"], masking: Masking
 ) -> ValueArray:
-    """What W* tends to as documents grow.
-
-    The terms of order 1 ask for W x = P. Of all such W the terms of order 1/N choose the one with W D = K + (multiples
-    of x), D = diag(E[x]) and K = p_c (diag(E[P]) - E[PP']). Nothing of V x V is inverted.
+    """What W* tends to as documents grow: terms of order 1 ask for W x = P, and of all such W terms of order 1/N choose
+    the one with W D = K + (multiples of x), D = diag(E[x]), K = p_c (diag(E[P]) - E[PP']).
     """
     basis, topics = topic_basis(word_topics, second), with_mask(word_topics)
     shown, words = shown_by(masking, basis), topics @ mean
@@ -230,13 +215,9 @@ class DenseOptimum(ValueOptimum):
         error: Error of W*; None where it is exact, or not known (`notes` say which).
 
     Example:
-        >>> from topicscope.theory import optimum
-        >>> from topicscope.world import Fixed, TopicModel
         >>> best = optimum(TopicModel(words_per_topic=[1, 2, 3]), Fixed(topics_per_document=2, length=20))
         >>> best.matrix().shape, round(best.loss, 4)
         ((7, 7), 0.7071)
-        >>> [round(float(rate), 4) for rate in sorted(best.rates, reverse=True)[:3]]  # the fastest directions
-        [0.1827, 0.0499, 0.0285]
     """
 
     value: ValueArray
@@ -307,8 +288,7 @@ def numerical_error(
     value: ValueArray, parts: Sequence[Moments], solve: Callable[[Moments], tuple[ValueArray, float]]
 ) -> NumericalError:
     """From W* and its loss under each of the independent estimates of which the moments are the mean."""
-    solved = [solve(part) for part in parts]
-    scale = 1 / np.sqrt(len(parts) - 1)  # of the standard deviation, to the standard error of the mean
+    solved, scale = [solve(part) for part in parts], 1 / np.sqrt(len(parts) - 1)  # to the standard error of the mean
     entries = scale * np.std([matrix for matrix, _ in solved], axis=0)
     losses = scale * np.std([loss for _, loss in solved])
     return NumericalError(float(np.linalg.norm(entries) / np.linalg.norm(value)), float(entries.max()), float(losses))
@@ -352,24 +332,17 @@ def dense_optimum(
     )
 
 
+# What `optimum` asks of a prior: any object with these two will do.
 class HasMoments(Protocol):
-    """What `optimum` asks of a prior: any object with these two will do."""
-
     @property
-    def length(self) -> object:
-        """Words of a document: a number, a range or 'infinite'."""
-
-    def moments(self, topics: int) -> Moments:
-        """E[theta] and E[theta theta']."""
-        ...
+    def length(self) -> object: ...
+    def moments(self, topics: int) -> Moments: ...
 
 
+# A configuration of `train` has a world, and says whether a law covers it.
 class HasWorld(Protocol):
-    """A configuration of `train` has a world, and says whether a law covers it."""
-
     @property
     def world(self) -> World: ...
-
     def world_for(self, law: str) -> World: ...
 
 
@@ -400,7 +373,7 @@ def optimum(
         InputError: The world is not whole, too large, or has no such optimum.
 
     Example:
-        >>> from topicscope import Fixed, TopicModel, theory
+        >>> from topicscope import theory
         >>> best = theory.optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length=20))
         >>> round(best.loss, 6), [mode.name for mode in best.modes]
         (0.840569, ['mean', 'topic contrasts', '[MASK] against words', 'within-topic'])
@@ -456,7 +429,6 @@ def checked_length(length: Any) -> Length:
 
 
 def notes_on_span(word_topics: WordTopics, moments: Moments) -> tuple[str, ...]:
-    """Where A (R A)^+ does not hold as it stands, what does."""
     topics = word_topics.shape[1]
     rank = topic_basis(word_topics, moments.second).shape[1]
     if rank == topics:

@@ -19,18 +19,17 @@ from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, Stream, generator, refuse
 from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
-from topicscope.theory.setting import Setting
+from topicscope.theory.theorem import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Matrix = Float[np.ndarray, "..."]
+# Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V).
 NamedWeights = dict[str, Matrix]
-"""Matrices by name: value, key and query, and where they are trained embedding (d x V) and bias (V)."""
 
-Table = Any
-"""An array, or a tensor that PyTorch differentiates."""
+Table = Any  # An array, or a tensor that PyTorch differentiates
 
 STREAMS = {"embedding": 0, "value": 3, "key": 1, "query": 2}  # of the initial weights
 FEW_PAIRS = 6  # pairs of groups per document up to which sums over pairs are cheaper
@@ -92,11 +91,10 @@ class Groups(NamedTuple):
 class Population:
     """Every document of a law of theta, and the exact loss of named weights on them.
 
-    `loss` is the definition, which PyTorch differentiates. `gradient` gives the same numbers faster: it differentiates
-    the two tables of words automatically, and the documents' loss by these tables by hand. Sums over words are taken
-    over groups of words with the same shares first: with disjoint topics of equal words these are [MASK] and the
-    topics, G = T + 1. The squared loss then needs documents only through sums over pairs of groups, so a gradient
-    costs about 6 V^3 + 4 G^2 V^2 + 8 D G^2 V operations for D documents in place of 6 D V^3.
+    `loss_of_tables` is the definition, which PyTorch differentiates. `gradient` gives the same numbers faster: it sums
+    over groups of words with the same shares first ([MASK] and the topics, G = T + 1, where topics are disjoint and
+    uniform). The squared loss then needs documents only through sums over pairs of groups: a gradient costs about
+    6 V^3 + 4 G^2 V^2 + 8 D G^2 V operations for D documents in place of 6 D V^3.
 
     Attributes:
         true: Shares of the true words of each document (D x V).
@@ -108,7 +106,6 @@ class Population:
         objective: 'squared' or 'cross-entropy'.
 
     Example:
-        >>> from topicscope.world import Fixed
         >>> world = Population.of(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
         >>> loss, gradient = world.gradient(gaussian_start(13, 13, 0.0, seed=0))
         >>> len(world.probability), round(loss, 9), gradient["value"].shape
@@ -127,7 +124,6 @@ class Population:
     def of(
         cls, topic_model: TopicModel, prior: DocumentPrior, masking: Masking, objective: Loss = "squared"
     ) -> Population:
-        """All documents of a prior that has few of them, such as the sets of tau topics."""
         support = prior.support(topic_model.topics)
         if support is None:
             raise InputError(
@@ -155,10 +151,9 @@ class Population:
     ) -> Population:
         """Documents that stand for any law of alike topics (`flow_documents`).
 
-        With `alike` the kinds are [MASK] and the topics. Words of one topic have the same share of every document, so
-        forces on the weights treat them alike, and in coordinates of such weights the flow has T + 1 words instead of
-        V. What the start has outside of them stays, except for differences inside topics that the scores of a large
-        start make: these, and with them the third act, are left out.
+        With `alike` the kinds are [MASK] and the topics: forces on the weights treat words of one topic alike, so the
+        flow has T + 1 words instead of V. What the start has outside of them stays, except for differences inside
+        topics that the scores of a large start make: these, and with them the third act, are left out.
         """
         uniform, topics, block = topic_model.uniform, topic_model.topics, topic_model.block_size
         refuse((not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words"))
@@ -173,10 +168,7 @@ class Population:
         return None if (self.sizes == 1).all() else np.sqrt(self.sizes)
 
     def alike(self, weights: NamedWeights) -> NamedWeights:
-        """The part of these weights that treats the words of a kind alike, in coordinates in which norms are the same.
-
-        The coordinates belong to the columns that are constant on a kind and have norm 1.
-        """
+        """The part of these weights that treats the words of a kind alike, in coordinates that keep norms."""
         basis = np.repeat(np.diag(1 / np.sqrt(self.sizes)), self.sizes.astype(int), axis=0)
         embedded = "embedding" in weights  # the other parts then have no words
         from_words, to_words = {"embedding"} if embedded else {"value", "key", "query"}, {"bias"}
@@ -190,13 +182,6 @@ class Population:
         inner = {"value": (width, width), "key": (dim, width), "query": (dim, width)}
         expected = inner | {"embedding": (width, words), "bias": (words,)}
         return inner.keys() <= weights.keys() and all(part.shape == expected[name] for name, part in weights.items())
-
-    def loss(self, parts: Mapping[str, Tensor]) -> Tensor:
-        """The loss of named weights, as the definition has it: every document, word shown and true word."""
-        import torch
-
-        root = None if self.root is None else torch.from_numpy(self.root)
-        return self.loss_of_tables(*word_tables(parts, root))
 
     def loss_of_tables(self, votes: Tensor, scores: Tensor) -> Tensor:
         import torch
@@ -214,10 +199,7 @@ class Population:
         return probability @ cost.sum(1)
 
     def gradient(self, weights: NamedWeights) -> tuple[float, NamedWeights]:
-        """The loss and its gradient: what autograd makes of `loss`, in numpy.
-
-        Small products of PyTorch differ in their last digits from process to process; results must not.
-        """
+        """What autograd makes of `loss_of_tables`, in numpy, whose last digits are the same in every process."""
         key, query, value = weights["key"], weights["query"], weights["value"]
         loss, by_votes, by_scores = self.slopes(*word_tables(weights, self.root))
         root = np.ones(len(by_votes)) if self.root is None else self.root
@@ -255,12 +237,10 @@ class Population:
 
     @cached_property
     def by_pairs(self) -> bool:
-        """Whether sums over pairs of groups are cheaper than one prediction for each document."""
         return self.objective == "squared" and len(self.groups.words) ** 2 <= FEW_PAIRS * len(self.shown)
 
     @cached_property
     def pairs(self) -> tuple[Float[np.ndarray, "D G*G"], Float[np.ndarray, "D G*G"], Float[np.ndarray, "V G"]]:
-        """Products of shares shown, of shares shown and true, and which words are in which group."""
         _, _, shown, true = self.groups
         both, joint = (np.einsum("dg,dh->dgh", shown, other).reshape(len(shown), -1) for other in (shown, true))
         return both, joint, self.groups.member
@@ -282,8 +262,8 @@ class Population:
     ) -> tuple[float, Float[np.ndarray, "G V V"], Float[np.ndarray, "G V"]]:
         """The squared loss and its derivatives by votes and sums of groups.
 
-        With F = sum_g x_g votes_g a document predicts f = F / z. What is summed over documents is of second order in
-        x and P, and z does not depend on the output word: sums of products over documents, for each query word.
+        A document predicts f = sum_g x_g votes_g / z. Sums over documents are of second order in x and P, and z does
+        not depend on the output word: sums of products over documents, for each query word.
         """
         groups, size, _ = votes.shape
         by_query = votes.transpose(1, 0, 2)  # query word, group, output word
@@ -384,10 +364,9 @@ def flow_documents(
     """Documents that stand for a law of theta in a flow, with their probabilities: all of them where they are few.
 
     Of a law with many documents 20 are drawn, and each is taken with its topics in T orders, one turned against the
-    next, so that all topics are equally frequent. Twenty such documents have topic contrasts up to 14% off (Dirichlet
-    of .1, T = 10), and with them every rate. So they get the weights nearest to equal ones with which the second
-    moments of theta and the force on attention (R2) are those of the law. With more topics twenty documents cannot
-    match all of them: contrasts are then 7% off at T = 20, 15% at T = 30 (22% and more with equal weights).
+    next. Their topic contrasts, and with them every rate, would be up to 14% off (Dirichlet of .1, T = 10). So they get
+    the weights nearest to equal ones with which the second moments of theta and the force on attention (R2) are those
+    of the law. With more topics contrasts stay 7% off at T = 20, 15% at T = 30 (22% and more with equal weights).
     """
     support = prior.support(topics)
     if support is not None and len(support[0]) <= MOST_LISTED:

@@ -1,38 +1,275 @@
-"""The phase that theory predicts for a run: its norms by the laws of learning, classified as measured ones are.
-
-In closed form for the squared loss and one-hot words: W(t) and the growth of attention (R1, R3), Adam's clocks (R4).
-Documents of LONG words and more count as infinite for key and query, and with a trained embedding or cross entropy for
-everything; W_V on one-hot words has the optimum of its own length (R5).
-
-Runs with cross entropy or a trained embedding follow the flow of topics from their own start. From a start above
-LARGEST_START attention is not even and the words of a topic are not alike, so all words are followed. Where the rate
-times the curvature passes 2, SGD leaves the flow, and descent at the run's own rate says what follows.
-"""
+"""What the laws predict of a run: W* and W(t), the norms at every step, and the phase that they are classified as."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Progress, refuse, silent
-from topicscope.laws.coverage import LAWS, RunSettings, by_flow, starts_even
-from topicscope.measure import NOT_COVERED, Course, Phase, course, risen
+from topicscope.ground import FLOPS, InputError, Progress, refuse, silent
+from topicscope.laws.coverage import LAWS, RunSettings, by_flow, covered_world, starts_even
+from topicscope.measure import (
+    NOT_COVERED,
+    Course,
+    Phase,
+    course,
+    partner_means,
+    risen,
+    shared_topic_means,
+    topic_pair_means,
+)
 from topicscope.theory import (
     FEWEST_STEPS,
     Dynamics,
+    Growth,
     NamedWeights,
     Population,
+    ValueOptimum,
     adam_clock,
     curvature,
     descent,
     dynamics,
     gradient_flow,
     optimum,
+    topic_contrasts,
+    topics_alike,
 )
+from topicscope.world import Groups
+
+MOST_WORDS = 2000  # of a world without symmetry, for which `train` computes W*: five seconds
+SOLVED = 25  # operations per V^3 to decompose E[xx'] and to multiply by its parts
+MOST_MAPPED = 100  # topics of the map that results hold: T x T numbers
+MOST_ENTRIES = 20_000_000  # of A, up to which means are made: seconds
+ELSEWHERE = ("architecture", "attention", "cross-entropy")  # runs that end elsewhere; their results do not name W*
+
+ValueArray = Float[np.ndarray, "V V"]
+Curve = Float[np.ndarray, " S"]
+Curves = dict[str, Curve]
+
+
+class TrainingOptimum(NamedTuple):
+    """W* and its loss, as the run counts it; or why they are not given."""
+
+    matrix: ValueArray | None = None
+    loss: float | None = None
+    why_not: str = ""
+
+
+def contributions(run: RunSettings, weights: Mapping[str, np.ndarray]) -> ValueArray:
+    """W_V in words: what word j of a document adds to the prediction of word i.
+
+    Biases are added to every column: a document's shares sum to 1, so that W x + b = (W + b 1') x.
+
+    >>> from topicscope.training import RunConfig
+    >>> config = RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 1}})
+    >>> contributions(config, {"value": np.eye(3), "prediction_bias": np.array([0.0, 0.5, 0.5])}).tolist()
+    [[1.0, 0.0, 0.0], [0.5, 1.5, 0.5], [0.5, 0.5, 1.5]]
+    """
+    embedding, model = weights.get("embedding"), run.model
+    words = np.eye(run.world.topic_model.vocabulary) if embedding is None else np.asarray(embedding, dtype=float)
+    value = np.asarray(weights.get("value", np.eye(len(words))), dtype=float) @ words
+    value = value + np.asarray(weights.get("value_bias", 0.0), dtype=float).reshape(-1, 1)
+    head = weights.get("head", words.T if model.head == "tied" else np.eye(len(value)))
+    bias = np.asarray(weights.get("prediction_bias", 0.0), dtype=float).reshape(-1, 1)
+    return np.asarray(head, dtype=float) @ value + bias
+
+
+def world_optimum(run: RunSettings) -> ValueOptimum:
+    """W* of a run's world, with documents weighted as `train` does; InputError where the table rules it out."""
+    return optimum(covered_world(run, "optimum"))
+
+
+def training_optimum(run: RunSettings) -> TrainingOptimum:
+    """W* where a run's value matrix should end in it, if it takes at most a few seconds; else nothing, or the reason.
+
+    >>> from topicscope.training import RunConfig
+    >>> model = {"key": "zero", "query": "zero", "prediction_bias": "none"}
+    >>> squared = {"objective": {"loss": "squared"}, "topic_model": {"topics": 3, "words_per_topic": 2}}
+    >>> best = training_optimum(RunConfig.of(squared, model=model))
+    >>> best.matrix.shape, round(best.loss, 4), best.why_not
+    ((7, 7), 0.5778, '')
+    """
+    refusal = LAWS["end"].refusal(run)
+    if refusal is not None:
+        return TrainingOptimum(why_not="" if refusal.code in ELSEWHERE else refusal.reason)
+    try:
+        best = optimum(run.world, most_words=MOST_WORDS)
+    except InputError as error:  # moments or matrices that are too large
+        return TrainingOptimum(why_not=str(error))
+    return TrainingOptimum(best.matrix(), best.loss * run.objective.scale(run.world.topic_model.vocabulary))
+
+
+def predicted_value(run: RunSettings, best: ValueOptimum, weights: Mapping[str, np.ndarray], steps: int) -> ValueArray:
+    """W(t) after `steps` steps, from the run's own start; InputError says why it does not hold for the run."""
+    LAWS["course"].require(run)
+    start = run.model.initial(best.vocabulary, run.seed)
+    time = run.optimizer.lr * steps * run.objective.scale(best.vocabulary)
+    return best.value_at(time, contributions(run, {**weights, **start}))
+
+
+def needs_matrix(run: RunSettings) -> bool:
+    """Whether W* may be a matrix that is solved for. Moments, which decide it, are not made here."""
+    topics, known = run.world.topic_model, LAWS["end"].refusal(run) is None
+    return topics.words <= MOST_WORDS and known and not topics_alike(topics, run.world.prior)
+
+
+def optimum_seconds(run: RunSettings) -> float:
+    """Of W*, where it is more than a handful of numbers."""
+    return SOLVED * run.world.topic_model.vocabulary**3 / FLOPS if needs_matrix(run) else 0.0
+
+
+def optimum_bytes(run: RunSettings) -> float:
+    """Of W* and what it is made of."""
+    refusal = LAWS["end"].refusal(run)
+    matrices = 0 if refusal is not None and refusal.code in ELSEWHERE else 8 if needs_matrix(run) else 3
+    return 8.0 * matrices * run.world.topic_model.vocabulary**2
+
+
+def topic_relations(run: RunSettings, matrix: ValueArray) -> dict[str, Any]:
+    """Means of a matrix over pairs of different words, by how their topics are related; None where there are none.
+
+    Empty where topics are alike, A is too large, or the matrix is not finite. Else:
+
+    - `topics`: T x T means by pair of topics, output word in rows. A word with several topics counts in each by its
+      share A[w, t] / sum of A[w, :].
+    - `shared`: means by the number of topics that two words have in common, where words have several.
+    - `partners`: under the prior `groups`; words of one topic, of two topics of one group, of different groups.
+
+    >>> from topicscope.training import RunConfig
+    >>> world = {"topic_model": {"topics": 4, "words_per_topic": 1}, "documents": {"kind": "groups", "groups": 2}}
+    >>> matrix = np.pad(np.kron(np.eye(2), np.ones((2, 2))), ((1, 0), (1, 0)))  # 1 inside a group, 0 across
+    >>> topic_relations(RunConfig.of(world), matrix)["partners"]
+    {'same': None, 'partner': 1.0, 'other': 0.0}
+    """
+    topics, prior = run.world.topic_model, run.world.prior
+    if topics.words * topics.topics > MOST_ENTRIES or not np.isfinite(matrix).all() or topics_alike(topics, prior):
+        return {}
+    relations: dict[str, Any] = {}
+    if topics.topics <= MOST_MAPPED:
+        rows = topic_pair_means(matrix, topics.word_topics / topics.word_topics.sum(1, keepdims=True)).tolist()
+        relations["topics"] = [[None if math.isnan(mean) else mean for mean in row] for row in rows]
+    if not topics.disjoint:
+        means = shared_topic_means(matrix, topics.word_topics > 0)
+        relations["shared"] = {str(count): mean for count, mean in means.items()}
+    if isinstance(prior, Groups) and run.data.train_file is None:
+        group = np.arange(topics.topics) // (topics.topics // prior.groups)
+        relations["partners"] = partner_means(matrix, topics.word_topics > 0, group)
+    return relations
+
+
+POINTS = 60  # of a curve: evenly, and as many on a logarithmic scale for its start
+HALF_POINTS = 80  # at which |W(t)| is looked for its half-way point
+SLOWEST = 1e-9  # rates below this share of the fastest are never learnt
+
+
+@dataclass(frozen=True)
+class PredictedNorms:
+    """Steps of a run, Frobenius norms at them by part, and the step at which each part is half-way to its plateau."""
+
+    steps: Curve
+    norms: Curves
+    half_way: dict[str, float]
+
+
+def predicted_norms(run: RunSettings) -> PredictedNorms:
+    """The norms that theory predicts for a run, from its own start (R1 and R3); InputError where it does not cover it.
+
+    >>> from topicscope.training import RunConfig
+    >>> settings = {
+    ...     "topic_model": {"topics": 5, "words_per_topic": 4},
+    ...     "documents": {"kind": "infinite", "topics_per_document": 2},
+    ...     "objective": {"loss": "squared"},
+    ...     "model": {"prediction_bias": "none", "init_scale": 0.001},
+    ...     "optimizer": {"name": "sgd", "lr": 1.0},
+    ... }
+    >>> predicted = predicted_norms(RunConfig.of(settings, steps=100_000))
+    >>> {part: round(step) for part, step in predicted.half_way.items()}  # first value, then key and query
+    {'value': 19, 'key': 40251, 'query': 40251}
+    """
+    LAWS["norms"].require(run)
+    vocabulary = run.world.topic_model.vocabulary
+    dim, scale, lr = run.model.attention_width(vocabulary), run.objective.scale(vocabulary), run.optimizer.lr
+    start_scale, rate = run.model.start_scale(vocabulary), lr * scale
+    stages = dynamics(run.world, attention_dim=dim, init_scale=start_scale, loss_scale=scale, optimizer="sgd", lr=lr)
+    start, growth = run.model.initial(vocabulary, run.seed), stages.growth
+    ends = (1, run.total_steps, POINTS)
+    steps = np.unique(np.concatenate([[0.0], np.geomspace(*ends), np.linspace(*ends)]))
+    times, factor = rate * steps, np.zeros_like(steps)
+    norms: Curves = {}
+    half_way = value_half_way(stages, start["value"], rate)
+    if growth is not None and {"key", "query"} <= set(start) and stages.attention.half_time is not None:
+        first = growth.realised_start(start["key"], start["query"])
+        course = growth.course(times, dim, first)
+        norms = attention_norms(growth, start["key"], start["query"], course, times)
+        half_way |= dict.fromkeys(("key", "query"), growth.half_time(dim, first) / rate)
+        factor = np.array([growth.moments(ell).best - growth.moments(0.0).best for ell in course])
+    return PredictedNorms(steps, {"value": value_norms(stages, start["value"], factor, times)} | norms, half_way)
+
+
+def value_half_way(stages: Dynamics, start: Float[np.ndarray, "V V"], rate: float) -> dict[str, float]:
+    """The step at which |W(t)| is half-way from its start to its plateau, where it rises.
+
+    Earlier than half of the topic contrasts (`value.half_time`): the mean is learnt first.
+    """
+    modes = stages.best.modes
+    rates = [mode.eigenvalue for mode in modes if mode.eigenvalue > SLOWEST * modes[0].eigenvalue]
+    times = np.concatenate([[0.0], np.geomspace(1e-3 / max(rates), 20 / min(rates), HALF_POINTS)])
+    norm = value_norms(stages, start, np.zeros_like(times), times)
+    half = (norm[0] + norm[-1]) / 2
+    if not norm[-1] > norm[0]:
+        return {}
+    after = int(np.argmax(norm >= half))
+    return {"value": float(np.interp(half, norm[after - 1 : after + 1], times[after - 1 : after + 1]) / rate)}
+
+
+def value_norms(stages: Dynamics, start: Float[np.ndarray, "V V"], factor: Curve, times: Curve) -> Curve:
+    """|W(t)|, with `factor` more of topic contrasts once attention has grown."""
+    best, topics = stages.best, stages.best.settings.topics
+    pi = topic_contrasts(topics, best.settings.words // topics) if factor.any() else 0.0
+    grown = zip(times, factor, strict=True)
+    return np.array([np.linalg.norm(best.value_at(time, start) + more * pi) for time, more in grown])
+
+
+def attention_norms(
+    growth: Growth, key: Float[np.ndarray, "d V"], query: Float[np.ndarray, "d V"], course: Curve, times: Curve
+) -> Curves:
+    """In topic contrasts W_K + W_Q grows with l and W_K - W_Q dies out; the rest of both stands still."""
+    pi, dim, modes = topic_contrasts(growth.topics, growth.v), len(key), growth.topics - 1
+    both, apart = (key + query) @ pi / 2, (key - query) @ pi / 2
+    shrunk = np.exp(-2 * times / growth.e_fold(dim)) * np.sum(apart**2)
+    grown = math.sqrt(dim) * modes * course
+    return {
+        name: np.sqrt(np.sum((part - part @ pi) ** 2) + grown + shrunk + sign * 2 * np.sum(both * apart))
+        for name, part, sign in (("key", key, 1), ("query", query, -1))
+    }
+
+
+def prediction_or_none(run: RunSettings) -> PredictedNorms | None:
+    """As `predicted_norms`, but None where the theory does not cover the run. Recent answers are kept."""
+    parts = (run.world, run.model, run.objective, run.optimizer, run.schedule, run.seed, run.total_steps)
+    return _prediction(Asked(repr(parts), run))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run, and what its norms depend on: runs that are equal in it have one answer."""
+
+    key: str
+    run: RunSettings = field(compare=False)
+
+
+@lru_cache(maxsize=16)
+def _prediction(asked: Asked) -> PredictedNorms | None:
+    try:
+        return predicted_norms(asked.run)
+    except InputError:
+        return None
+
 
 ENTRIES = 400  # points of Adam's curve
 LINEAR = 0.5  # e-folds up to which key and query grow at one rate, whatever follows
@@ -42,9 +279,6 @@ CURVATURES = 10  # states of a flow at which the stability of SGD is looked at
 CLOSED, REDUCED, WORDS, DESCENT = "closed form", "flow of topics", "flow of all words", "descent at the run's own rate"
 UNSTABLE = "the rate is not stable at the start"
 FALLING = np.array([1.0, 0.0])  # losses of a run that does not diverge
-
-Curve = Float[np.ndarray, " S"]
-Curves = dict[str, Curve]
 
 
 @dataclass(frozen=True)
