@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from topicscope.ground import Stream
-from topicscope.ground.counters import bits, key_of, uniform
+from topicscope.ground.streams import bits, key_of, uniform
 
 
 def test_the_bits_are_those_of_splitmix64() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.waiting import wait_until
 from topicscope.ground import duration, progress_shown, silent, watched
-from topicscope.ground.progress import State
+from topicscope.ground.results import State
 
 
 class Terminal(io.StringIO):

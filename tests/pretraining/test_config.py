@@ -14,7 +14,7 @@ from topicscope import InputError
 from topicscope.ground import log_steps
 from topicscope.pretraining import PretrainConfig, Text, cost_of, pretrain, settings_that_cost
 from topicscope.pretraining.data import Rows
-from topicscope.pretraining.model import Masker, attention_layers, build_model
+from topicscope.pretraining.loop import Masker, attention_layers, build_model
 
 
 def test_snapshots_are_at_log_steps_at_none_or_at_given_ones() -> None:

@@ -33,8 +33,7 @@ from topicscope.pretraining import (
 )
 from topicscope.pretraining.config import Masking
 from topicscope.pretraining.data import Rows, is_held_out
-from topicscope.pretraining.loop import HeldOutLoss, micro_batch
-from topicscope.pretraining.model import Masker
+from topicscope.pretraining.loop import HeldOutLoss, Masker, micro_batch
 
 
 class OneOf:

@@ -13,13 +13,13 @@ from tests.pretraining import small
 from topicscope import InputError
 from topicscope.pretraining.config import Masking, Shape
 from topicscope.pretraining.data import Rows
-from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import (
+from topicscope.pretraining.loop import (
     MaskedLoss,
     Masker,
     Tracker,
     attention_layers,
     build_model,
+    build_optimizer,
     library_config,
 )
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import roots_jacobi
 
 from topicscope.world import Dirichlet, DocumentPrior, Fixed, Given, Groups, LogisticNormal, Moments, Own, TopicModel
-from topicscope.world.dirichlet import from_dirichlet
+from topicscope.world.exact import from_dirichlet
 
 OVERLAPPING = TopicModel(4, 4, overlap=0.25, zipf=1.0, common_words=2, common_share=0.2)
 UNEQUAL = TopicModel(words_per_topic=[1, 3, 2, 4], zipf=0.5)

@@ -1,34 +1,6 @@
 """What every room stands on: errors, configurations, files and folders, progress, random streams, threads, engines."""
 
 from topicscope.ground import files as files, folders as folders
-from topicscope.ground.budget import (
-    FLOPS as FLOPS,
-    FORCE_NEEDS_OUT as FORCE_NEEDS_OUT,
-    PROCESS as PROCESS,
-    RESUME_NEEDS_OUT as RESUME_NEEDS_OUT,
-    STREAMED as STREAMED,
-    Cost as Cost,
-    afford as afford,
-    affordable as affordable,
-    check_gpu as check_gpu,
-    driving as driving,
-    machine_memory as machine_memory,
-    size as size,
-)
-from topicscope.ground.checked import (
-    check_tensors as check_tensors,
-    checked_file as checked_file,
-    file_digest as file_digest,
-    fingerprint as fingerprint,
-    parse_json as parse_json,
-    parse_yaml as parse_yaml,
-    plain as plain,
-    read_bytes as read_bytes,
-    read_checkpoint as read_checkpoint,
-    read_tensors as read_tensors,
-    read_text as read_text,
-    shown as shown,
-)
 from topicscope.ground.config import (
     LONGEST_LIST as LONGEST_LIST,
     LONGEST_TEXT as LONGEST_TEXT,
@@ -95,8 +67,20 @@ from topicscope.ground.errors import (
 from topicscope.ground.files import (
     METRICS as METRICS,
     MetricsFile as MetricsFile,
+    check_tensors as check_tensors,
+    checked_file as checked_file,
+    file_digest as file_digest,
+    fingerprint as fingerprint,
     metric_lines as metric_lines,
+    parse_json as parse_json,
+    parse_yaml as parse_yaml,
+    plain as plain,
+    read_bytes as read_bytes,
+    read_checkpoint as read_checkpoint,
     read_metrics as read_metrics,
+    read_tensors as read_tensors,
+    read_text as read_text,
+    shown as shown,
     whole_folder as whole_folder,
     write as write,
     write_csv as write_csv,
@@ -117,30 +101,40 @@ from topicscope.ground.folders import (
 )
 from topicscope.ground.machine import (
     EXTRAS as EXTRAS,
+    FLOPS as FLOPS,
+    FORCE_NEEDS_OUT as FORCE_NEEDS_OUT,
+    PROCESS as PROCESS,
+    RESUME_NEEDS_OUT as RESUME_NEEDS_OUT,
+    STREAMED as STREAMED,
+    Cost as Cost,
     Device as Device,
+    afford as afford,
+    affordable as affordable,
     can_compile as can_compile,
+    check_gpu as check_gpu,
     compiled as compiled,
     compiling_announced as compiling_announced,
+    driving as driving,
     interruptible as interruptible,
+    machine_memory as machine_memory,
     needed as needed,
     one_thread as one_thread,
     repeatable as repeatable,
     require as require,
+    size as size,
     usable_device as usable_device,
     worker_pool as worker_pool,
 )
-from topicscope.ground.progress import (
-    Progress as Progress,
-    duration as duration,
-    progress_shown as progress_shown,
-    silent as silent,
-    watched as watched,
-)
 from topicscope.ground.results import (
+    Progress as Progress,
     Result as Result,
     SeveralRuns as SeveralRuns,
     arrow_table as arrow_table,
     configs_to_resume as configs_to_resume,
+    duration as duration,
+    progress_shown as progress_shown,
     read_finished as read_finished,
+    silent as silent,
+    watched as watched,
 )
 from topicscope.ground.streams import Stream as Stream, generator as generator, torch_seed as torch_seed

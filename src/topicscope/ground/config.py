@@ -22,8 +22,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, Valida
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
-from topicscope.ground.checked import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
 from topicscope.ground.errors import InputError, refuse, refusing, reported
+from topicscope.ground.files import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
 
 MOST = 10**9  # of whatever is counted
 LARGEST = 1e6  # rates and scales

@@ -24,9 +24,22 @@ from typing import Annotated, Any, Literal, cast
 import filelock
 import pydantic
 
-from topicscope.ground.checked import AnyPath, file_digest, parse_json, parse_yaml, read_bytes, read_text, shown, sound
 from topicscope.ground.errors import InputError, one_line, refuse, refusing
-from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
+from topicscope.ground.files import (
+    FULL,
+    AnyPath,
+    file_digest,
+    named,
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    read_json as read_json,
+    read_text,
+    shown,
+    sound,
+    write_json,
+    write_yaml,
+)
 
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
 Status = Literal["starting", "running", "done", "stopped", "diverged"]

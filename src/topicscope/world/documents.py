@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, files, read_text, refuse
-from topicscope.world.batches import Rows, infinite_rows, masked_batches, word_counts
-from topicscope.world.masking import Masked, Masking, Positions
+from topicscope.world.batches import Masked, Masking, Positions, Rows, infinite_rows, masked_batches, word_counts
 from topicscope.world.topics import TopicModel
 
 if TYPE_CHECKING:
-    from topicscope.world.masking import MaskKeys
+    from topicscope.world.batches import MaskKeys
+
 
 PADDING = -1  # fills `Documents.words` behind the end of a document
 AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache

@@ -39,7 +39,7 @@ DOCUMENT, TRUE, SHOWN = 0, 1, 2
 
 @compiled
 def bits(key: np.uint64, place: np.uint64) -> np.uint64:
-    """As `counters.bits`."""
+    """As `streams.bits`."""
     mixed = place * STEP + key + STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
@@ -48,7 +48,7 @@ def bits(key: np.uint64, place: np.uint64) -> np.uint64:
 
 @compiled
 def uniform(key: np.uint64, place: int) -> float:
-    """As `counters.uniform`."""
+    """As `streams.uniform`."""
     return np.int64(bits(key, np.uint64(place)) >> np.uint64(11)) * 2.0**-53
 
 

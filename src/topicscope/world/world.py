@@ -11,8 +11,8 @@ from pydantic import GetPydanticSchema, PlainSerializer, PlainValidator, model_v
 from pydantic_core import PydanticKnownError
 
 from topicscope.ground import Config, adapter_of, nearest, refuse, section
-from topicscope.world.dirichlet import Dirichlet
-from topicscope.world.masking import Masking
+from topicscope.world.batches import Masking
+from topicscope.world.exact import Dirichlet
 from topicscope.world.priors import KINDS, DocumentPrior, Length
 from topicscope.world.topics import TopicModel
 
