@@ -82,7 +82,6 @@ Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]
 
 
 def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
-    """The nested settings of a YAML file, not yet checked."""
     with refusing((InputError,), "", "; give the path of a YAML file"):
         text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
     settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
@@ -222,7 +221,6 @@ class Config:
         return type(self).of(whole)
 
     def with_seeds(self, count: int) -> list[Self]:
-        """The same run with `count` seeds: seed, seed + 1, ..."""
         refuse(
             (count < 1, f"seeds: {count}; expected at least one"),
             (

@@ -53,7 +53,6 @@ class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
 
 
 def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
-    """Raise an InputError with the first message whose condition holds."""
     for wrong, *reason in checks:
         if wrong:
             raise InputError(*reason)
@@ -107,7 +106,6 @@ def reported(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
 
 
 def plain_words(kind: str, message: str) -> str:
-    """What pydantic says of one error, without the words of programmers."""
     if kind in _PLAIN:
         return f"{_SHOULD}{_PLAIN[kind]}"
     message = message.removeprefix("Value error, ")

@@ -79,7 +79,6 @@ DEEPEST = 64  # levels of lists and mappings
 def parse_json(
     text: str | bytes, where: str, *, finite: bool = True, narrow: bool = True, most: int = MOST_VALUES
 ) -> Any:
-    """The value of a JSON text, if it is plain and bounded."""
     with refusing((ValueError, RecursionError), f"{where} is not JSON: "):
         return plain(json.loads(text), where, finite=finite, narrow=narrow, most=most)
 
@@ -146,7 +145,6 @@ def _too_much(where: str) -> str:
 
 
 def _wrong(value: object, finite: bool) -> str:
-    """What is wrong with a single value; '' where nothing is."""
     if isinstance(value, str):
         return (
             "" if sound(value) else f"{value!r:.80} is not valid text (it has a null character, or half of a character)"
@@ -167,7 +165,6 @@ HEADER, DIGEST = "topicscope", "digest"  # of a file of tensors: one key, since 
 
 
 def tensor_digest(tensors: Mapping[str, np.ndarray], note: Mapping[str, str]) -> str:
-    """Of names, types, shapes, numbers, and the note that a file of tensors carries."""
     digest = hashlib.sha256(json.dumps(sorted((k, v) for k, v in note.items() if k != DIGEST)).encode())
     for name in sorted(tensors):
         array = np.asarray(tensors[name], order="C")
@@ -332,7 +329,6 @@ def write_csv(path: Path, records: Sequence[Mapping[str, object]]) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file of the project; InputError in one line where it cannot be read."""
     again = f"run the command that wrote {path.parent} again"
     refuse((not path.exists(), f"{path} is missing; {again}"))
     with refusing((InputError,), "", f"; {again}"):
@@ -360,8 +356,6 @@ def metric_lines(
 
 
 class MetricsFile:
-    """The metrics of a run as they are written; `digest` is that of all lines so far."""
-
     def __init__(self, folder: Path) -> None:
         self.path = folder / METRICS
         self.hash = hashlib.sha256()

@@ -48,8 +48,6 @@ UNFINISHED = ("starting", "running")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder that topicscope writes."""
-
     name: str
     format: int
     adds: tuple[str, ...] = ()
@@ -109,7 +107,6 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 
 
 def check_digest(path: AnyPath, about: About, name: str) -> None:
-    """Raise InputError unless a file of a folder is the one that was written."""
     file, again = Path(path) / name, _again(path, about)
     refuse(
         (
@@ -141,7 +138,6 @@ def read_results(path: AnyPath) -> Any:
 
 
 def command() -> str:
-    """The command line of this process, as a user would type it."""
     path = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python")
     as_module = path.name == "__main__.py" and path.parent.name == "topicscope"
     return shown(shlex.join(["topicscope" if as_module else path.name, *sys.argv[1:]]))

@@ -36,7 +36,6 @@ CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may s
 
 
 def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
-    """Where to compute: 'auto' takes a GPU where there is one."""
     refuse((name not in get_args(Device), f"device {name!r}: expected auto, cpu or cuda"))
     if name == "cpu":
         return "cpu"
@@ -239,8 +238,6 @@ CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 @dataclass(frozen=True)
 class Cost:
-    """What work will take: a rough estimate, rather too much."""
-
     memory: float = 0.0
     disk: float = 0.0
     seconds: float = 0.0
@@ -274,7 +271,6 @@ def machine_memory() -> int:
 
 
 def free_disk(path: str | os.PathLike[str]) -> int:
-    """Bytes that are free where a folder is, or will be."""
     place = next(place for place in (Path(path).absolute(), *Path(path).absolute().parents) if place.exists())
     return shutil.disk_usage(place).free
 

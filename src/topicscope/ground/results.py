@@ -47,8 +47,6 @@ def silent(phase: str, done: float = 0, total: float | None = None, note: str = 
 
 @dataclass
 class State:
-    """Where the work stands; called, it takes the news."""
-
     phase: str = "starting"
     done: float = 0.0
     total: float | None = None
@@ -226,7 +224,6 @@ class SeveralRuns(list[Stored], Result):
         return [sentence for run in self for sentence in run.summary()]
 
     def table(self: list[Any]) -> pyarrow.Table:
-        """One row per run: seed and main numbers."""
         return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
 
     __repr__ = Result.__repr__

@@ -85,13 +85,11 @@ STEP, FIRST, SECOND = (
 
 
 def key_of(seed: int, stream: Stream, *index: int) -> int:
-    """The key of a stream: 64 bits, as a signed number."""
     state = np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)
     return int(state.view(np.int64)[0])
 
 
 def bits(key: Key, place: Int[Tensor, ...]) -> Int[Tensor, ...]:
-    """The 64 random bits at each place of a stream."""
     mixed = place * STEP + ((key + STEP + 2**63) % 2**64 - 2**63 if isinstance(key, int) else key + STEP)
     mixed = _folded(mixed, 30).mul_(FIRST)
     mixed = _folded(mixed, 27).mul_(SECOND)

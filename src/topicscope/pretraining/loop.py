@@ -78,7 +78,6 @@ HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_pred
 
 
 def build_model(config: PretrainConfig, tokenizer: Tokenizer) -> LibraryModel:
-    """A masked language model with fresh weights; W_K, W_Q and W_V start at `init_scale`."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
         model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
@@ -269,7 +268,6 @@ class Tracker:
 
 
 def build_optimizer(config: PretrainConfig, model: LibraryModel) -> torch.optim.Optimizer:
-    """AdamW or SGD of torch.optim; biases and norms do not decay."""
     settings = config.optimizer
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
@@ -394,8 +392,6 @@ DIGITS = 9  # digits of numbers in metrics.jsonl: enough to bring a float32 back
 
 
 class Loop:
-    """One run: its model, optimiser, rows and tracker, and the step that it has reached."""
-
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Tokenizer, folder: Path | None, accelerator: Any
     ) -> None:
@@ -556,7 +552,6 @@ class Loop:
         return PretrainRun(config, results, metrics, self.folder, (model, self.tokenizer))
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights, moments and the tracker's memory, by name. Moments are there from the first step on."""
         moments = self.optimizer.state_dict()["state"]
         return {
             **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},

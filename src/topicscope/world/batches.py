@@ -128,7 +128,6 @@ class Masking:
         return 1 - (1 - self.p_correct) * self.p_mask
 
     def draw(self, documents: Documents, words: int, keys: MaskKeys) -> Masked:
-        """Masks of the documents; `words` is Tv, the number of words that a random replacement is drawn from."""
         import torch
 
         text, lengths = torch.from_numpy(documents.words), torch.from_numpy(documents.lengths)
@@ -231,8 +230,6 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """S batches of each of D data sets, before models are put side by side; padding has weight zero."""
-
     context: Float[Tensor, "S D B V"]  # as in `Batch`
     document: Int[Tensor, "S D R"]  # document of each row
     query: Int[Tensor, "S D R"]  # word shown, or its place in `queries`
@@ -375,7 +372,6 @@ def masked_batches(
 def _context(
     counts: Int[Tensor, "D V"], masks: Positions, real: torch.dtype, uniform: bool, hide_masked: bool
 ) -> Float[Tensor, "D V"]:
-    """What attention sees of each document: log counts of the words shown, or their shares."""
     import torch
 
     flat, base = counts.view(-1), masks.document * counts.shape[1]
@@ -429,7 +425,6 @@ def infinite_rows(
     uniform: bool,
     hide_masked: bool,
 ) -> Rows:
-    """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
     documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
     p = topic_model.word_distribution(proportions)  # B x Tv
     counts = np.insert(p, MASK, 0, axis=1)

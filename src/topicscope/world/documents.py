@@ -172,7 +172,6 @@ class InfiniteDocuments:
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
-    """All C(T, tau) infinite documents of Assumption 1, each once."""
     subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
     return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
 
@@ -184,7 +183,6 @@ def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
 def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
-    """Draw the words of documents: a topic by the document's proportions, then a word of the topic."""
     words = np.empty((len(proportions), length), dtype=word_type(topic_model))
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
@@ -198,7 +196,6 @@ def sample_words(
 
 
 def words_of(topic_model: TopicModel) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
-    """A function that draws a word of each topic."""
     if not topic_model.blocks:
         entries = topic_model.entries
         end = np.cumsum(np.bincount(entries.topic, minlength=topic_model.topics))

@@ -87,7 +87,6 @@ class Dirichlet(DocumentPrior):
         return Moments(alpha / total, (np.outer(alpha, alpha) + np.diag(alpha)) / (total * (total + 1)))
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and from draws of a variational proposal for others."""
         weights = self.weights(topic_model.topics)
         if not topic_model.disjoint:
             return from_dirichlet(topic_model, evidence, a, e, weights)
@@ -154,7 +153,6 @@ def _at_nodes(
 
 
 def _log_binomials(count: Int[np.ndarray, " n"], log_shift: float) -> Float[np.ndarray, "n m"]:
-    """Log coefficients of (y + shift)^count."""
     log_factorial = np.array([math.lgamma(m + 1) for m in range(count.max() + 1)])
     rest = count[:, None] - np.arange(count.max() + 1)
     left = np.maximum(rest, 0)
@@ -237,8 +235,6 @@ TAU = Asked("topics_per_document", Count, 3, "tau, topics per document", low=1, 
 
 
 class EqualShares(DocumentPrior):
-    """Equal shares of the topics of a set; the priors here differ in how probable a set is."""
-
     topics_per_document: int
 
     @abstractmethod
@@ -260,7 +256,6 @@ class EqualShares(DocumentPrior):
         return rows, self.probabilities(sets, topics)
 
     def posterior(self, topic_model: TopicModel, evidence: Evidence, a: float, e: float) -> Posterior:
-        """Exact for disjoint topics, and for others where there are few sets of topics."""
         if not topic_model.disjoint:
             return self.posterior_of_any(topic_model, evidence, a, e)
         return in_slices(topic_model, evidence, e, lambda counts, q, e: self.mean_of_disjoint(counts, q, a, e))

@@ -212,7 +212,6 @@ def _factors(x: Float[np.ndarray, " n"], centres: Float[np.ndarray, " c"], sprea
 
 
 def _powers(log_y: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "3 m n"]:
-    """exp(-y), y exp(-y) and y^2 exp(-y)."""
     y = np.exp(np.clip(log_y, -700, 7))  # exp(-exp(7)) is 0
     left = np.exp(-y)
     return np.stack([left, y * left, y * y * left])

@@ -146,7 +146,6 @@ def checked_moments(found: Moments, topics: int, name: str) -> Moments:
 
 
 def of_rows(rows: Float[np.ndarray, "D T"]) -> Moments:
-    """Every row as probable."""
     return Moments(rows.mean(0), rows.T @ rows / len(rows))
 
 

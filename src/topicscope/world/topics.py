@@ -62,7 +62,6 @@ def read_matrix(path: str, name: str, tensor: str = "value") -> Numbers:
 
 
 def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Numbers:
-    """The matrix of a setting that is either rows of numbers or the path of a file."""
     if isinstance(given, str):
         return read_matrix(given, name)
     lengths = sorted({len(row) for row in given})
@@ -276,7 +275,6 @@ class TopicModel:
 
     @cached_property
     def disjoint(self) -> bool:
-        """Whether every word is in one topic only."""
         if self.matrix is None:
             return self.topics == 1 or (self.overlap is None and self.common_words is None)
         return bool((np.count_nonzero(self.word_topics, axis=1) == 1).all())

@@ -81,8 +81,6 @@ Prior = Annotated[
 
 @section
 class WorldSettings(Config):
-    """A world by the names that the settings of a run have."""
-
     topic_model: TopicModel = TopicModel()
     documents: Prior = Dirichlet()
     masking: Masking = Masking()
