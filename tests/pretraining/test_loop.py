@@ -66,7 +66,8 @@ def loop_of(config: PretrainConfig, folder: Path | None = None, accelerator: Any
 def advanced(loop: Loop) -> float:
     """The loss of one more step: of this process's share, in the scale of the whole."""
     loop.advance()
-    return loop.tracker.last_loss() * loop.processes
+    loss, places, _ = loop.tracker.measured[-1]
+    return float(loss) / places * loop.processes
 
 
 def plain_steps(config: PretrainConfig, steps: int) -> tuple[list[float], list[float], list[int], Any]:
@@ -151,7 +152,7 @@ def test_of_several_processes_the_main_one_writes_and_losses_are_added(tmp_path:
     assert (main.writes, other.writes) == (tmp_path, None)
     for loop in (other, main):
         shares = [advanced(loop) / 2 for _ in range(2)]
-        places = list(loop.tracker.places)
+        places = [places for _, places, _ in loop.tracker.measured]
         loop.tracker.held_out[1] = torch.tensor(1.5)
         assert loop._flush()
         [(column, how)] = loop.accelerator.asked
@@ -269,11 +270,11 @@ def test_figures_stay_on_the_device_until_a_block_is_written(clip: float | None)
     loop = loop_of(small.config(optimizer={"clip": clip}))
     for _ in range(3):
         loop.advance()
-    held = [*loop.tracker.losses, *loop.tracker.gradient_norms]
+    held = [number for loss, _, norm in loop.tracker.measured for number in (loss, norm)]
     assert len(held) == 6
     assert all(isinstance(figure, torch.Tensor) and not figure.requires_grad for figure in held)
     assert np.isfinite(loop.tracker.rows()[:, :3]).all()
-    assert (loop.tracker.row, loop.tracker.losses, loop.tracker.places) == (0, [], [])
+    assert (loop.tracker.row, loop.tracker.measured) == (0, [])
 
 
 def test_two_processes_have_the_micro_batches_of_one() -> None:

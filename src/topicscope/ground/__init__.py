@@ -97,6 +97,7 @@ from topicscope.ground.folders import (
     finished_about as finished_about,
     is_held as is_held,
     open_folder as open_folder,
+    open_runs as open_runs,
     read_about as read_about,
 )
 from topicscope.ground.machine import (
@@ -134,6 +135,7 @@ from topicscope.ground.results import (
     duration as duration,
     progress_shown as progress_shown,
     read_finished as read_finished,
+    read_runs as read_runs,
     silent as silent,
     watched as watched,
 )

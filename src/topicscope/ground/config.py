@@ -85,8 +85,12 @@ def load_settings(path: str | Path, what: str = "config", *, own: bool = False) 
     with refusing((InputError,), "", "; give the path of a YAML file"):
         text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
     settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
-    if settings is not None and not isinstance(settings, dict):
-        raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
+    refuse(
+        (
+            settings is not None and not isinstance(settings, dict),
+            f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values",
+        )
+    )
     return settings or {}
 
 
@@ -234,8 +238,7 @@ class Config:
     def absolute(self) -> Self:
         """File names in full, so that a run can be resumed from anywhere; what names no file stays as it is."""
         settings = flat(self.as_dict())
-        full = {name: _absolute(settings.get(name)) for name in self.FILES}
-        changes = {name: value for name, value in full.items() if value != settings.get(name)}
+        changes = {name: full for name in self.FILES if (full := _absolute(settings.get(name))) != settings.get(name)}
         return self.changed(changes) if changes else self
 
 

@@ -395,8 +395,10 @@ def read_metrics(folder: Path) -> dict[str, Float[np.ndarray, " S"]]:
     path, damage = folder / METRICS, (ValueError, TypeError, AttributeError, KeyError, OverflowError, RecursionError)
     with refusing(damage, f"{shown(path)} is damaged (", f"); {ANEW}"), refusing((InputError,), "", f"; {ANEW}"):
         lines = [json.loads(line) for line in read_text(path, "the metrics", MOST_OWN).splitlines()]
-        names = dict.fromkeys(name for line in lines for name in line)
-        columns = {name: np.array([line.get(name, np.nan) for line in lines], dtype=float) for name in names}
+        columns = {
+            name: np.array([line.get(name, np.nan) for line in lines], dtype=float)
+            for name in dict.fromkeys(name for line in lines for name in line)
+        }
         if lines and not np.array_equal(columns["step"], np.arange(len(lines))):
             raise ValueError("steps are missing")
     return columns

@@ -14,7 +14,7 @@ import platform
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
@@ -414,6 +414,26 @@ def join_folder(
     if kind.resumes != "never":
         folder.begin()
     return folder
+
+
+@contextmanager
+def open_runs(
+    path: AnyPath | None,
+    kind: Kind,
+    settings: Sequence[Mapping[str, object]],
+    *,
+    single: bool,
+    resume: bool,
+    force: bool,
+) -> Iterator[tuple[Folder | None, list[Folder]]]:
+    """The folder of one run or of several, and that of each run; None and no folders where nothing is written."""
+    if path is None:
+        yield None, []
+        return
+    stored, runs = (settings[0], None) if single else ({"runs": list(settings)}, len(settings))
+    with open_folder(path, kind, stored, resume=resume, force=force, runs=runs) as whole:
+        members = zip(member_paths(path, len(settings)), settings, strict=True)
+        yield whole, [whole] if single else [join_folder(place, kind, one, resume=True) for place, one in members]
 
 
 def _forget(path: Path) -> None:

@@ -271,8 +271,8 @@ def machine_memory() -> int:
 
 
 def free_disk(path: str | os.PathLike[str]) -> int:
-    place = next(place for place in (Path(path).absolute(), *Path(path).absolute().parents) if place.exists())
-    return shutil.disk_usage(place).free
+    whole = Path(path).absolute()
+    return shutil.disk_usage(next(place for place in (whole, *whole.parents) if place.exists())).free
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)

@@ -21,7 +21,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar, cast
 
 from topicscope.ground.config import Config, load_settings
 from topicscope.ground.errors import InputError, one_line
-from topicscope.ground.folders import CONFIG, RESULTS, Kind, check_digest, finished_about, read_about, read_results
+from topicscope.ground.folders import (
+    CONFIG,
+    RESULTS,
+    Kind,
+    check_digest,
+    finished_about,
+    member_paths,
+    read_about,
+    read_results,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -210,12 +219,11 @@ class Result(ABC):
 
 
 Stored = TypeVar("Stored")
+Several = TypeVar("Several")
 Made = TypeVar("Made", bound=Config)
 
 
 class SeveralRuns(list[Stored], Result):
-    """What a command returns for several configs: a list of runs, with one table and one summary."""
-
     def __init__(self, runs: Iterable[Stored], folder: Path | None = None) -> None:
         super().__init__(runs)
         self.folder = folder
@@ -227,6 +235,14 @@ class SeveralRuns(list[Stored], Result):
         return arrow_table([{"seed": run.config.seed, **run.facts()} for run in self])
 
     __repr__ = Result.__repr__
+
+
+def read_runs(
+    folder: str | os.PathLike[str], kind: Kind, read_one: Callable[[Path], Stored], several: Callable[..., Several]
+) -> Stored | Several:
+    """What a finished folder holds: one run, or several."""
+    path, runs = Path(folder), finished_about(folder, kind).runs
+    return read_one(path) if runs is None else several(map(read_one, member_paths(path, runs)), path)
 
 
 def configs_to_resume(

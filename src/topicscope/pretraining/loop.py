@@ -128,13 +128,16 @@ class AttentionLayer:
 
 def attention_layers(model: LibraryModel) -> list[AttentionLayer]:
     """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
-    found = []
-    for path, module in model.named_modules():
-        for names in (PARTS, ("k_proj", "q_proj", "v_proj")):
-            if all(isinstance(getattr(module, name, None), nn.Linear) for name in names):
-                stack = 2 if "encoder_attn" in path else 1 if ".decoder." in path else 0
-                layer, weights = re.findall(r"\.(\d+)\.", path)[-1], [getattr(module, name).weight for name in names]
-                found.append((stack, int(layer), weights))
+    found = [
+        (
+            2 if "encoder_attn" in path else 1 if ".decoder." in path else 0,
+            int(re.findall(r"\.(\d+)\.", path)[-1]),
+            [getattr(module, name).weight for name in names],
+        )
+        for path, module in model.named_modules()
+        for names in (PARTS, ("k_proj", "q_proj", "v_proj"))
+        if all(isinstance(getattr(module, name, None), nn.Linear) for name in names)
+    ]
     several = any(stack > 0 for stack, _, _ in found)
     return [
         AttentionLayer(f"{STACKS[stack]}_{layer}" if several else str(layer), layer, *weights)
@@ -220,9 +223,8 @@ class Tracker:
         self.start = 0  # step of the first row held
         # of each row held; the final weights make no step, and have a rate alone
         self.rates: list[float] = []
-        self.losses: list[Float[Tensor, ""]] = []  # sums over this process's share of the masked places
-        self.places: list[int] = []  # masked places of the whole step
-        self.gradient_norms: list[Float[Tensor, ""]] = []
+        # the loss summed over this process's share of the masked places, those of the whole step, the gradient's norm
+        self.measured: list[tuple[Float[Tensor, ""], int, Float[Tensor, ""]]] = []
         self.held_out: dict[int, Float[Tensor, ""]] = {}  # by row: this process's share
 
     @property
@@ -239,30 +241,22 @@ class Tracker:
         ring.copy_(now)
         self.rates.append(lr)
 
-    def measured(self, loss: Float[Tensor, ""], places: int, gradient_norm: Float[Tensor, ""]) -> None:
-        self.losses.append(loss)
-        self.places.append(places)
-        self.gradient_norms.append(gradient_norm)
-
-    def last_loss(self) -> float:
-        """Of the last step, this process's share. The host waits for it."""
-        return float(self.losses[-1]) / self.places[-1]
-
     def rows(self, added: Callable[[Tensor], Tensor] = lambda shares: shares) -> Float[np.ndarray, "S M"]:
         """The figures of all steps since the last call; `added` adds up the shares of all processes."""
         missing = torch.full((), math.nan, device=self.table.device)
-        unmeasured = [missing] * (self.row - len(self.losses))
+        measured = self.measured + [(missing, 1, missing)] * (self.row - len(self.measured))
+        losses, places, norms = zip(*measured, strict=True)
         held_out = [self.held_out.get(row, missing) for row in range(self.row)]
-        shares = added(torch.stack([*self.losses, *unmeasured, *held_out])).reshape(2, self.row).cpu()
-        shares[0, : len(self.places)] /= torch.tensor(self.places, dtype=shares.dtype)
-        gradient_norms = torch.stack([*self.gradient_norms, *unmeasured]).cpu()
+        shares = added(torch.stack([*losses, *held_out])).reshape(2, self.row).cpu()
+        shares[0] /= torch.tensor(places, dtype=shares.dtype)
+        gradient_norms = torch.stack(norms).cpu()
         figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # in the order of FIGURES
         table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
         turning = len(self.names) - len(self.layers)  # the first column of rotations; norms of W_V are before it
         lengths = np.concatenate([self.past_norms, table[:, turning - len(self.layers) : turning]])
         table[:, turning:] = rotations(table[:, turning:], lengths)
         self.past_norms = lengths[-ROTATION_SPAN:]
-        for held in (self.rates, self.losses, self.places, self.gradient_norms, self.held_out):
+        for held in (self.rates, self.measured, self.held_out):
             held.clear()
         return table
 
@@ -399,15 +393,14 @@ class Loop:
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
         self.fingerprint = fingerprint(config.as_dict())
-        self.rank, self.processes = accelerator.process_index, accelerator.num_processes
-        self.device = accelerator.device
+        self.device, self.processes = accelerator.device, accelerator.num_processes
         self.rows = Rows(
             corpus,
             tokenizer,
             config.length,
             config.seed,
             held_out=config.held_out.share,
-            rank=self.rank,
+            rank=accelerator.process_index,
             processes=self.processes,
         )
         self.batches = Batches(config, self.rows, tokenizer, accelerator)
@@ -422,18 +415,17 @@ class Loop:
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         with closing(self.batches):
-            finite = self._train(progress)
+            status = "done" if self._train(progress) else "diverged"
             self.accelerator.wait_for_everyone()
             progress("writing the model")
-        return self._end("done" if finite else "diverged")
+        return self._end(status)
 
     def _train(self, progress: Progress) -> bool:
         """All steps; False if the loss is no longer a number."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
-        written = ""
-        if self.folder is not None and (self.folder / CHECKPOINT).exists():
-            written = self.load(self.folder / CHECKPOINT)
+        stored = None if self.folder is None else self.folder / CHECKPOINT
+        written = self.load(stored) if stored is not None and stored.exists() else ""
         if self.metrics is not None and self.step:
             self.metrics.cut(self.step, written)
         elif self.metrics is not None:
@@ -441,7 +433,7 @@ class Loop:
         self.loss_of = self.accelerator.prepare(self.own_loss)
         if self.processes > 1:
             token_group()  # all processes make it together, before a thread needs it
-        held_out = HeldOutLoss(self.batches, self.tokenizer, self.rank)
+        held_out = HeldOutLoss(self.batches, self.tokenizer, self.accelerator.process_index)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
         while finite:
@@ -454,9 +446,9 @@ class Loop:
                 self._flush()
                 break
             self.advance()
-            if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
+            if self.tracker.row == BLOCK or self.at_checkpoint or self.step == config.steps:
                 finite = self._flush()
-                if finite and self.writes is not None and self._at_checkpoint(self.step):
+                if finite and self.writes is not None and self.at_checkpoint:
                     self.save(self.writes / CHECKPOINT)
             if finite and (self.step % 5 == 0 or self.step == config.steps):
                 rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
@@ -467,8 +459,9 @@ class Loop:
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
-    def _at_checkpoint(self, step: int) -> bool:
-        return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
+    @property
+    def at_checkpoint(self) -> bool:
+        return self.config.checkpoint_every is not None and self.step % self.config.checkpoint_every == 0
 
     def advance(self) -> None:
         """One step. It launches work and waits for none of it."""
@@ -490,7 +483,7 @@ class Loop:
                     self.batches.prepare(step + 1, min(step // every * every + every, config.steps))
                 loss.backward(batch.scale)
             losses.append(loss.detach())
-        self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self.clip())
+        self.tracker.measured.append((sum(losses[1:], losses[0]), batch.places, self.clip()))
         self.optimizer.step()
         self.step += 1
 
@@ -504,17 +497,19 @@ class Loop:
 
     def _recent_loss(self) -> float:
         """On a GPU that of the last block written: to look at the last step would be to wait for it."""
-        if self.device.type == "cpu" and self.tracker.losses:
-            return self.tracker.last_loss() * self.processes
+        if self.device.type == "cpu" and self.tracker.measured:
+            loss, places, _ = self.tracker.measured[-1]
+            return float(loss) / places * self.processes
         return float(self.tables[-1][-1, 0]) if self.tables else np.nan
 
     def _flush(self) -> bool:
         """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
-        first, final = self.tracker.start, self.tracker.start == self.config.steps  # the final weights have no loss
+        first = self.tracker.start
         table = self.tracker.rows(
             lambda shares: self.accelerator.reduce(shares, "sum") if self.processes > 1 else shares
         )
-        bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (not final))
+        # the final weights have no loss
+        bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (first < self.config.steps))
         self.tables.append(table[: bad[0]] if len(bad) else table)
         if self.metrics is not None:
             self.metrics.append(metric_lines(self.tracker.names, self.tables[-1], first, {}, DIGITS))

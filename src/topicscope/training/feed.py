@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from topicscope.ground import Stream
+from topicscope.ground import Stream, streams
 from topicscope.training.config import BLOCK, steps_at_once
 from topicscope.training.data import RunData
 from topicscope.world import (

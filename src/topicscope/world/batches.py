@@ -54,9 +54,8 @@ class Masked:
 
     def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
         per_document = np.bincount(self.document)  # no document is without
-        starts = np.cumsum(per_document) - per_document
-        sizes = per_document[rows]
-        index = np.arange(sizes.sum()) + np.repeat(starts[rows] - (np.cumsum(sizes) - sizes), sizes)
+        sizes, ends = per_document[rows], np.cumsum(per_document)[rows]  # of each document among all positions
+        index = np.arange(sizes.sum()) + np.repeat(ends - np.cumsum(sizes), sizes)
         flat = np.repeat(np.arange(len(rows)), sizes) * self.length + self.flat[index] % self.length
         return Masked(self.length, flat, self.true[index], self.shown[index])
 

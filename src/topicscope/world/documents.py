@@ -108,8 +108,7 @@ class MaskedDocuments:
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             masks = self.masks.take(rows)
-            masked = np.bincount(masks.document, minlength=len(rows))
-            parts = (masks.flat, masks.document, masks.true, masks.shown, masked)
+            parts = (masks.flat, masks.document, masks.true, masks.shown, np.bincount(masks.document))
             counts = word_counts(self.documents.words[rows], topic_model.vocabulary).astype(np.int32)
             batches = masked_batches(
                 torch.from_numpy(counts)[None, None],
@@ -173,7 +172,7 @@ class InfiniteDocuments:
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
     subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
-    return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
+    return InfiniteDocuments(np.array([*map(sum, subsets)]) / topics_per_document)
 
 
 def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
@@ -183,11 +182,10 @@ def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
 def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
-    words = np.empty((len(proportions), length), dtype=word_type(topic_model))
+    words, draw = np.empty((len(proportions), length), dtype=word_type(topic_model)), words_of(topic_model)
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
     cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
-    draw = words_of(topic_model)
     slice_size = max(1, AT_A_TIME // length)
     for start in range(0, len(proportions), slice_size):
         rows = slice(start, start + slice_size)
@@ -280,12 +278,14 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
     *ids, last = tokens
     refuse((last != "END", f"{where}: ends with {last[:40]!r}; expected 'END' last (is the file cut off?)"))
-    for token in ids:
-        if not token.isascii() or not token.isdigit() or int(token) >= words:
-            raise InputError(
-                f"{where}: word {token[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
-            )
-    refuse((not ids, f"{where}: the document has no words; expected at least one before 'END'"))
+    odd = next((token for token in ids if not (token.isascii() and token.isdigit() and int(token) < words)), None)
+    refuse(
+        (
+            odd is not None,
+            f"{where}: word {str(odd)[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}",
+        ),
+        (not ids, f"{where}: the document has no words; expected at least one before 'END'"),
+    )
     return np.array(ids, dtype=np.int32) + 1
 
 

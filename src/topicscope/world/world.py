@@ -64,14 +64,10 @@ def _check_names(fields: Collection[str], kind: str, named: str) -> None:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
 
 
-def settings_of(prior: DocumentPrior) -> object:
-    return adapter_of(type(prior)).dump_python(prior, mode="json")
-
-
 Prior = Annotated[
     DocumentPrior,
     PlainValidator(prior_of),
-    PlainSerializer(settings_of),
+    PlainSerializer(lambda prior: adapter_of(type(prior)).dump_python(prior, mode="json")),
     GetPydanticSchema(
         get_pydantic_json_schema=lambda *_: {"oneOf": [adapter_of(one).json_schema() for one in KINDS.values()]}
     ),
