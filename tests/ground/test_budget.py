@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.ground import Cost, afford, affordable, budget, check_gpu, driving, machine_memory, size
+from topicscope.ground import Cost, afford, affordable, check_gpu, driving, machine, machine_memory, size
 
 
 @pytest.fixture(autouse=True)
 def a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "machine_memory", lambda: 8 * 10**9)
-    monkeypatch.setattr(budget, "free_disk", lambda _path: 10**9)
+    monkeypatch.setattr(machine, "machine_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(machine, "free_disk", lambda _path: 10**9)
 
 
 def test_what_fits_passes_in_silence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_memory_that_is_not_there_is_refused_with_the_estimate_and_the_settings(
         "or go ahead anyway (--yes)"
     )
     afford(Cost(2e10, 0, 0), "attention_dim 65536", yes=True)
-    afford(Cost(8e9 - budget.PROCESS, 0, 0), "just fits")
+    afford(Cost(8e9 - machine.PROCESS, 0, 0), "just fits")
 
 
 def test_disk_counts_where_something_is_written(tmp_path: Path) -> None:

@@ -28,7 +28,6 @@ from topicscope.pretraining import (
     build_optimizer,
     cost_of,
     loop as loops,
-    model as models,
     pretrain,
 )
 from topicscope.pretraining.config import Masking
