@@ -40,14 +40,8 @@ class Box:
         ({"size": 1, "pen": {"xyz": 1}}, "Box: unknown key 'pen.xyz'; known: colour, width"),
         ({"size": [], "seize": 1}, "Box: unknown key 'seize'; did you mean 'size'?"),  # before the wrong value
         ({"size": 1, "pens": [{}, {"width": -1}]}, "Box: pens.1.width = -1: input should be greater than 0"),
-        (
-            {"size": 1, "edge": "x", "pens": [{"width": 0}]},
-            "Box: pens.0.width = 0: input should be greater than 0",
-        ),
-        (
-            {"size": 1, "edge": "x"},
-            "Box: edge = 'x': input should be a whole number, or 'none'",
-        ),
+        ({"size": 1, "edge": "x", "pens": [{"width": 0}]}, "Box: pens.0.width = 0: input should be greater than 0"),
+        ({"size": 1, "edge": "x"}, "Box: edge = 'x': input should be a whole number, or 'none'"),
     ],
 )
 def test_a_wrong_setting_is_named_in_one_line(settings: dict[str, Any], message: str) -> None:

@@ -44,10 +44,7 @@ def test_several_runs_are_a_list_with_their_sentences_and_a_row_each() -> None:
     assert runs.folder == Path("out")
     assert Runs([]).folder is None
     assert runs.summary() == ["Seed 4.", "It ended.", "Seed 5.", "It ended."]
-    assert runs.table().to_pylist() == [
-        {"seed": 4, "loss": 2.0, "late": None},
-        {"seed": 5, "loss": 2.5, "late": True},
-    ]
+    assert runs.table().to_pylist() == [{"seed": 4, "loss": 2.0, "late": None}, {"seed": 5, "loss": 2.5, "late": True}]
     assert repr(runs) == "Runs(2 runs)"
 
 

@@ -167,7 +167,7 @@ def test_of_several_processes_the_main_one_writes_and_losses_are_added(tmp_path:
 
 def test_figures_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without checkpoints too; with as many digits as bring a float32 back. Lines of an earlier start are dropped."""
-    monkeypatch.setattr(models, "BLOCK", 3)
+    monkeypatch.setattr(loops, "BLOCK", 3)
     monkeypatch.setattr(loops, "BLOCK", 3)
     taken: list[int] = []
     config = small.config(steps=7, checkpoint_every=None, snapshots="none")

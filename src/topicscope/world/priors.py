@@ -172,10 +172,7 @@ class Posterior:
 
 
 def in_slices(
-    topic_model: TopicModel,
-    evidence: Evidence,
-    e: float,
-    mean: Callable[[Counts, Shares, float], Means],
+    topic_model: TopicModel, evidence: Evidence, e: float, mean: Callable[[Counts, Shares, float], Means]
 ) -> Posterior:
     """`mean(counts by topic, q, e)` of all rows of `evidence`, a slice of rows at a time. Topics are disjoint."""
     counts, q = topic_model.by_topic(evidence), topic_model.by_topic(topic_model.word_in_topic[1:], fill=1.0)
