@@ -32,25 +32,17 @@ ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 3000 + "]" * 3000, "nested deeper than 64 levels"),
-        ("[" * 100_000, "nested deeper than 64 levels"),
-        ("- " * 100_000, "nested deeper than 64 levels"),
-        (ALIASES, "more than 5,000,000 values"),
-        ("a: &a [*a]", "recursive"),
-        ("[1, 2]: 3", "unhashable"),
+        ("[" * 3000 + "]" * 3000, "nested deeper than 64 levels"), ("[" * 100_000, "nested deeper than 64 levels"),
+        ("- " * 100_000, "nested deeper than 64 levels"), (ALIASES, "more than 5,000,000 values"),
+        ("a: &a [*a]", "recursive"), ("[1, 2]: 3", "unhashable"),
         ("2020-01-01: 3", "the key datetime.date.* is a date; expected a word"),
-        ("1: 3", "the key 1 is a int; expected a word"),
-        ("a: 2020-99-01", "month must be in 1..12"),
+        ("1: 3", "the key 1 is a int; expected a word"), ("a: 2020-99-01", "month must be in 1..12"),
         ("a: 2020-01-01", "2020-01-01 is a date; expected a number or text"),
-        ("a: !!python/object:os.system x", "could not determine a constructor"),
-        ("a: !!set {x}", "is a set"),
-        ("a: {b: 1, b: 2}", "'b' is given more than once"),
-        ("a: 123456789012345678901", "more than 64 bits"),
-        ('a: "\\0"', "null character"),
-        ("--- 1\n--- 2", "expected a single document"),
-        ("a: [", "not YAML"),
+        ("a: !!python/object:os.system x", "could not determine a constructor"), ("a: !!set {x}", "is a set"),
+        ("a: {b: 1, b: 2}", "'b' is given more than once"), ("a: 123456789012345678901", "more than 64 bits"),
+        ('a: "\\0"', "null character"), ("--- 1\n--- 2", "expected a single document"), ("a: [", "not YAML"),
     ],
-)
+)  # fmt: skip
 def test_yaml_that_is_not_plain_is_refused(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
         parse_yaml(text, "the grid g.yaml")
@@ -62,18 +54,12 @@ def test_yaml_that_is_not_plain_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[" * 100_000, "not JSON"),
-        ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
-        ('{"a": 1e400}', "inf is not a number"),
-        ("NaN", "nan is not a number"),
-        (f'{{"a": 1{"0" * 5000}}}', "not JSON"),
-        (f'{{"a": 1{"0" * 30}}}', "more than 64 bits"),
-        ('["\\ud800"]', "half of a character"),
-        (b"\xff\xfe[", "not JSON"),
-        ("[1,", "not JSON"),
-        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"), ("[" * 70 + "]" * 70, "nested deeper than 64 levels"),
+        ('{"a": 1e400}', "inf is not a number"), ("NaN", "nan is not a number"),
+        (f'{{"a": 1{"0" * 5000}}}', "not JSON"), (f'{{"a": 1{"0" * 30}}}', "more than 64 bits"),
+        ('["\\ud800"]', "half of a character"), (b"\xff\xfe[", "not JSON"), ("[1,", "not JSON"), ("", "not JSON"),
     ],
-)
+)  # fmt: skip
 def test_json_that_is_not_plain_is_refused(text: str | bytes, said: str) -> None:
     with pytest.raises(InputError, match=said) as error:
         parse_json(text, "results.json")

@@ -39,12 +39,8 @@ def test_settings_keywords_and_constructors_agree() -> None:
     assert Drawing().changed({"pen.width": 2.0, "pen.colour": "red", "seed": 2}) == wanted
     assert [one.seed for one in wanted.with_seeds(3)] == [2, 3, 4]
     assert wanted.as_dict() == {
-        "version": 3,
-        "seed": 2,
-        "pen": {"width": 2.0, "colour": "red"},
-        "paper": None,
-        "sheets": [],
-    }
+        "version": 3, "seed": 2, "pen": {"width": 2.0, "colour": "red"}, "paper": None, "sheets": [],
+    }  # fmt: skip
 
 
 def test_errors_are_ours_and_name_the_key() -> None:

@@ -15,12 +15,8 @@ def test_the_bits_are_those_of_splitmix64() -> None:
     found = bits(1234567, torch.arange(5))
     assert found.dtype == torch.int64
     assert [number % 2**64 for number in found.tolist()] == [
-        6457827717110365317,
-        3203168211198807973,
-        9817491932198370423,
-        4593380528125082431,
-        16408922859458223821,
-    ]
+        6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821,
+    ]  # fmt: skip
 
 
 def test_a_place_has_its_bits_in_any_company() -> None:

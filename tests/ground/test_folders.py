@@ -19,12 +19,9 @@ from topicscope.ground.files import write
 from topicscope.ground.folders import LOCK_SECONDS
 
 TINY: dict[str, Any] = {
-    "steps": 20,
-    "batch_size": 4,
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "data": {"documents": 20, "dev_documents": 10},
-    "device": "cpu",
-}
+    "steps": 20, "batch_size": 4, "topic_model": {"topics": 3, "words_per_topic": 2},
+    "data": {"documents": 20, "dev_documents": 10}, "device": "cpu",
+}  # fmt: skip
 NOTE = Kind("note", 1, ("note.txt",), resumes="asked")
 
 
@@ -39,16 +36,9 @@ def names(folder: Path) -> set[str]:
 def test_a_run_reads_back_as_the_object_that_train_returned(tmp_path: Path) -> None:
     run = train(RunConfig.of(TINY, snapshots=[0, 20]), tmp_path / "run")
     assert names(tmp_path / "run") == {
-        ".lock",
-        "about.json",
-        "config.yaml",
-        "environment.json",
-        "metrics.jsonl",
-        "results.json",
-        "shown.safetensors",
-        "snapshots",
-        "weights.safetensors",
-    }
+        ".lock", "about.json", "config.yaml", "environment.json", "metrics.jsonl", "results.json",
+        "shown.safetensors", "snapshots", "weights.safetensors",
+    }  # fmt: skip
     stored = read(tmp_path / "run")
     assert type(stored) is type(run)
     assert (stored.config, stored.status, stored.folder) == (run.config, run.status, run.folder)
@@ -163,14 +153,10 @@ def test_a_folder_says_what_made_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         folder.finish({}, "stopped", seconds=2)
     about = json.loads((tmp_path / "x" / "about.json").read_text())
     assert about == {
-        "kind": "note",
-        "format": 1,
-        "version": folders.version_of("topicscope"),
-        "command": "topicscope train --out 'a b'",
-        "status": "stopped",
-        "runs": None,
+        "kind": "note", "format": 1, "version": folders.version_of("topicscope"),
+        "command": "topicscope train --out 'a b'", "status": "stopped", "runs": None,
         "digests": {name: digest_of(tmp_path / "x" / name) for name in ("results.json",)},
-    }
+    }  # fmt: skip
     environment = json.loads((tmp_path / "x" / "environment.json").read_text())
     assert environment["command"] == ["topicscope", "train", "--out", "a b"]
     assert environment["packages"]["numpy"] == np.__version__

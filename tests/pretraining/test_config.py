@@ -51,12 +51,7 @@ def test_defaults_are_part_of_every_result() -> None:
         "bf16": False,
         "tokenizer": {"existing": None, "train": "wordpiece", "vocab_size": 8000, "documents": 10_000},
         "model": {
-            "architecture": "bert",
-            "layers": 4,
-            "heads": 4,
-            "dim": 128,
-            "feedforward": None,
-            "init_scale": 0.0001,
+            "architecture": "bert", "layers": 4, "heads": 4, "dim": 128, "feedforward": None, "init_scale": 0.0001,
             "dropout": "usual",
         },
         "masking": {"p_mask": 0.15, "p_correct": 0.1, "p_random": 0.1},
@@ -72,7 +67,7 @@ def test_defaults_are_part_of_every_result() -> None:
             "decay": "constant",
             "clip": 1.0,
         },
-    }
+    }  # fmt: skip
 
 
 def test_values_at_the_border_are_taken() -> None:

@@ -216,17 +216,13 @@ def a_fifo(folder: Path) -> None:
 @pytest.mark.parametrize(
     "damage",
     [
-        flipped,
-        shutil.rmtree,
-        lambda folder: (folder / "tokenizer.json").unlink(),
+        flipped, shutil.rmtree, lambda folder: (folder / "tokenizer.json").unlink(),
         lambda folder: (folder / "tokenizer.json").write_text("{"),
         lambda folder: (folder / "digests.json").write_text("[3]"),
         lambda folder: (folder / "digests.json").write_text('{"tokenizer.json": 3}'),
-        lambda folder: (folder / "digests.json").unlink(),
-        a_file,
-        a_fifo,
+        lambda folder: (folder / "digests.json").unlink(), a_file, a_fifo,
     ],
-)
+)  # fmt: skip
 def test_a_run_does_not_go_on_with_a_damaged_tokenizer(
     stopped: Path, corpus: str, tmp_path: Path, damage: Callable[[Path], Any]
 ) -> None:
@@ -292,16 +288,10 @@ def test_a_run_says_what_it_is() -> None:
     assert said.startswith(f"Seed 3: loss {run.results.loss:.4f}, held-out loss 4.2500 after 79 steps")
     assert run.course.halves == Stages(10, 25, 25)  # of the layer with the smallest separation
     assert run.facts() == {
-        "status": "done",
-        "steps": 79,
-        "first loss": 5.0,
-        "training loss (last 50 steps)": run.results.loss,
-        "held-out loss": None,
-        "gradient norm (last 50 steps)": None,
-        "phase": run.course.phase,
-        "separation, layer 0": 3.0,
-        "separation, layer 1": 2.5,
-    }
+        "status": "done", "steps": 79, "first loss": 5.0, "training loss (last 50 steps)": run.results.loss,
+        "held-out loss": None, "gradient norm (last 50 steps)": None, "phase": run.course.phase,
+        "separation, layer 0": 3.0, "separation, layer 1": 2.5,
+    }  # fmt: skip
     assert run.table().num_rows == 80
     assert repr(run) == "PretrainRun(seed 3, done, 79 steps)"
     assert run in {run}

@@ -196,14 +196,10 @@ def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("made", "processes", "there", "asked", "reset"),
     [
-        (False, 1, "cpu", "cuda", False),
-        (True, 1, "cpu", "cuda", True),
-        (True, 1, "cuda", "cpu", True),
-        (True, 1, "cuda", "cuda", False),
-        (True, 1, "cpu", "cpu", False),
-        (True, 2, "cpu", "cuda", False),
+        (False, 1, "cpu", "cuda", False), (True, 1, "cpu", "cuda", True), (True, 1, "cuda", "cpu", True),
+        (True, 1, "cuda", "cuda", False), (True, 1, "cpu", "cpu", False), (True, 2, "cpu", "cuda", False),
     ],
-)
+)  # fmt: skip
 def test_a_device_can_be_changed_within_a_process(
     made: bool, processes: int, there: str, asked: str, reset: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,15 +211,12 @@ def test_the_authors_ids_start_at_zero(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("1 2 END\n3 100 END\n", "line 2: word '100' is outside the vocabulary"),
-        ("1 x END\n", "line 1: word 'x' is outside the vocabulary"),
-        ("1 -2 END\n", "word '-2' is outside"),
-        ("1 ² END\n", "word '²' is outside"),
-        ("1 2 END\n\nEND\n", "line 3: the document has no words"),
-        ("1 2\n", "line 1: ends with '2'; expected 'END' last"),
-        ("END\n", "line 1: the document has no words"),
+        ("1 x END\n", "line 1: word 'x' is outside the vocabulary"), ("1 -2 END\n", "word '-2' is outside"),
+        ("1 ² END\n", "word '²' is outside"), ("1 2 END\n\nEND\n", "line 3: the document has no words"),
+        ("1 2\n", "line 1: ends with '2'; expected 'END' last"), ("END\n", "line 1: the document has no words"),
         ("", "holds no documents"),
     ],
-)
+)  # fmt: skip
 def test_bad_data_files_are_refused_with_line_and_word(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "d").write_text(text)
     with pytest.raises(InputError, match=message):

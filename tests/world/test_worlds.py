@@ -29,12 +29,8 @@ def test_topics_as_in_definition_1() -> None:
 def test_relations_of_words() -> None:
     model = TopicModel(2, 2)
     assert model.same_topic.astype(int).tolist() == [
-        [1, 0, 0, 0, 0],
-        [0, 1, 1, 0, 0],
-        [0, 1, 1, 0, 0],
-        [0, 0, 0, 1, 1],
-        [0, 0, 0, 1, 1],
-    ]
+        [1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 1, 1],
+    ]  # fmt: skip
     assert model.by_topic(np.arange(8).reshape(2, 4)).tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
 
 
@@ -55,15 +51,11 @@ def test_word_probabilities_inside_topics() -> None:
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ([0.0, 1.0], "must be positive and sum to 1 in each topic"),
-        ([[0.5, 0.5], [0.0, 1.0]], "must be positive"),
-        ([-0.5, 1.5], "must be positive"),
-        ([0.5, 0.4], "sum to 1"),
-        ([0.5, 0.4999], "sum to 1"),
-        ([[0.5, 0.5]], "shape"),
-        ([0.5, 0.25, 0.25], "shape"),
+        ([0.0, 1.0], "must be positive and sum to 1 in each topic"), ([[0.5, 0.5], [0.0, 1.0]], "must be positive"),
+        ([-0.5, 1.5], "must be positive"), ([0.5, 0.4], "sum to 1"), ([0.5, 0.4999], "sum to 1"),
+        ([[0.5, 0.5]], "shape"), ([0.5, 0.25, 0.25], "shape"),
     ],
-)
+)  # fmt: skip
 def test_impossible_word_probabilities_are_refused(probabilities: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})
