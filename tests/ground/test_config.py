@@ -99,12 +99,6 @@ def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None
     assert (config.steps, config.optimizer.lr, config.optimizer.eps, config.seed) == (7, 0.001, 1e-9, 0)
 
 
-def test_a_key_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("steps: 5\nsteps: 6\n")
-    with pytest.raises(InputError, match="'steps' is given more than once"):
-        load_settings(tmp_path / "c.yaml")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -5,8 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import multiprocessing
+import os
 import sys
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,6 @@ import pytest
 
 from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import Kind, check_folder, folders, open_folder, read_about
-from topicscope.ground.files import write
 from topicscope.ground.folders import LOCK_SECONDS
 
 TINY: dict[str, Any] = {
@@ -51,15 +54,6 @@ def test_a_run_reads_back_as_the_object_that_train_returned(tmp_path: Path) -> N
     about = read_about(tmp_path / "run")
     assert about is not None
     assert (about.kind, about.status, about.runs) == ("train", "done", None)
-
-
-def test_several_runs_read_back_too(tmp_path: Path) -> None:
-    runs = train(RunConfig.of(TINY).with_seeds(3), tmp_path / "many")
-    stored = read(tmp_path / "many")
-    assert type(stored) is type(runs)
-    assert [run.config for run in stored] == [run.config for run in runs]
-    assert stored.table().column("seed").to_pylist() == [0, 1, 2]
-    assert read(tmp_path / "many" / "run-001").results == runs[1].results
 
 
 def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path: Path) -> None:
@@ -118,8 +112,6 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match=r"replace it \(--force\)"), open_folder(path, NOTE, {"a": 1}):
-        pass
     with pytest.raises(InputError, match=r"replace it \(--force\)"):
         folders.join_folder(path, NOTE, {"a": 1})
     with open_folder(path, NOTE, resume=True) as folder:  # whatever its config is
@@ -131,11 +123,8 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     assert check_folder(path, newer, force=True) == read_about(path)
     with open_folder(path, newer, {"a": 2}, force=True, runs=3) as folder:
         assert (folder.fresh, folder.about.format, folder.about.runs) == (True, 2, 3)
-    with (
-        pytest.raises(InputError, match="cannot be made or written to: Not a directory"),
-        open_folder("/dev/null/x", NOTE),
-    ):
-        pass
+    with pytest.raises(InputError, match="cannot be made or written to: Not a directory"):
+        check_folder("/dev/null/x", NOTE)
 
 
 def test_an_error_leaves_what_was_there_before(tmp_path: Path) -> None:
@@ -238,9 +227,171 @@ def test_a_lock_that_is_held_is_not_waited_for_long(tmp_path: Path) -> None:
         pass
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+DREAM = Kind("note", 1, ("note.txt",))  # which nobody can go on with
+
+
+def fail(path: Path, error: BaseException, *, member: bool = False, work: str = "", part: str = "") -> None:
+    """An error, after a member was opened, a file `work` was written or a folder `part` was made."""
+    with open_folder(path, NOTE, {"a": 1}):
+        if member:
+            folders.join_folder(path / "run-000", NOTE, {"a": 1})
+        if work:
+            (path / work).write_text("work")
+        if part:
+            (path / part).mkdir()
+        raise error
+
+
+BEGUN = {".lock", "about.json", "config.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("there", "error", "made", "left"),
+    [
+        (False, InputError("late"), {}, None),
+        (True, KeyboardInterrupt(), {"member": True}, {".lock"}),
+        (False, InputError("late"), {"work": "note.txt"}, BEGUN | {"note.txt"}),
+        (False, InputError("late"), {"part": "parts"}, BEGUN | {"parts"}),
+        # while a member was being opened, and while its first file was being written
+        (True, KeyboardInterrupt(), {"part": "run-000"}, {".lock"}),
+        (True, KeyboardInterrupt(), {"member": True, "work": "run-000/about.json.tmp"}, {".lock"}),
+        (False, InputError("late"), {"member": True, "work": "run-000/note.txt"}, BEGUN | {"run-000"}),
+    ],
+)
+def test_an_error_before_any_work_leaves_nothing(
+    there: bool, error: BaseException, made: dict[str, Any], left: set[str] | None, tmp_path: Path
+) -> None:
     path = tmp_path / "x"
-    write(path, b"old")
-    with pytest.raises(TypeError):
-        write(path, "not bytes")  # type: ignore[arg-type]
-    assert path.read_bytes() == b"old"
+    if there:
+        path.mkdir()
+    with pytest.raises(type(error)):
+        fail(path, error, **made)
+    assert (names(path) if path.exists() else None) == left
+    with pytest.raises(InputError, match="late"), open_folder(tmp_path / "y", NOTE):  # which has no config
+        raise InputError("late")
+    assert not (tmp_path / "y").exists()
+
+
+def test_a_folder_that_was_killed_while_it_was_opened_can_be_started_again(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.mkdir()
+    (path / "about.json.tmp").write_text("{")  # killed in the first write
+    with open_folder(path, NOTE, {"a": 1}) as folder:
+        folder.mark("starting")  # killed before config.yaml was there
+        (path / "config.yaml").unlink()
+        (path / "note.txt").write_text("x")  # (so that the block does not clean up)
+        assert check_folder(path, NOTE) is None
+    with open_folder(path, NOTE, {"a": 2}) as folder:
+        assert folder.fresh
+
+
+def begin_and_fail(path: Path, error: Exception) -> None:
+    with open_folder(path, DREAM, {"a": 2}, force=True) as folder:
+        folder.begin()
+        folder.file("note.txt").write_text("half")
+        raise error
+
+
+def test_what_cannot_be_resumed_is_replaced_when_its_results_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with open_folder(path, DREAM, {"a": 1}) as folder:
+        assert names(path) == {".lock"}
+        folder.begin()
+        folder.file("note.txt").write_text("old")
+        folder.finish({"a": 1})
+    assert names(path) == {".lock", "about.json", "config.yaml", "environment.json", "note.txt", "results.json"}
+    old = {name: (path / name).read_bytes() for name in names(path)}
+    with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True):
+        raise InputError("late")
+    assert {name: (path / name).read_bytes() for name in names(path)} == old
+    with pytest.raises(InputError, match="late"):
+        begin_and_fail(path, InputError("late"))
+    assert {name: (path / name).read_bytes() for name in names(path)} == old  # the new one was not whole
+    with open_folder(path, DREAM, {"a": 3}, force=True) as folder:
+        folder.begin()
+        assert {name: (path / name).read_bytes() for name in old} == old
+
+
+PROCESSES, LOCKED, OPENED = 8, 2500, 60
+ON_PURPOSE, BUSY = "on purpose", "another process is writing"
+
+
+def inside(shared: Any) -> None:
+    """Leave a mark, now and then let others run, and see whether it is still there.
+
+    `shared`: who is inside, overlaps, and visits.
+    """
+    shared[1] += shared[0] != 0
+    shared[0] = os.getpid()
+    shared[2] += 1
+    if shared[2] % 20 == 0:
+        os.sched_yield()
+    shared[1] += shared[0] != os.getpid()
+    shared[0] = 0
+
+
+def lock(path: Path, shared: Any) -> bool:
+    try:
+        with folders.lock(path):
+            inside(shared)
+    except InputError as error:
+        if BUSY not in str(error):
+            raise
+        return False
+    return True
+
+
+def open_and_fail(path: Path, shared: Any) -> bool:
+    """A folder that did not exist, or that another process has just made, or removes just now."""
+    try:
+        with open_folder(path, NOTE, {"a": 1}):
+            inside(shared)
+            raise InputError(ON_PURPOSE)
+    except InputError as error:
+        if str(error) != ON_PURPOSE and BUSY not in str(error):
+            raise
+        return str(error) == ON_PURPOSE
+
+
+def no_lock(_: Path, shared: Any) -> bool:
+    with nullcontext():
+        inside(shared)
+    return True
+
+
+def repeat(work: Callable[[Path, Any], bool], path: Path, times: int, shared: Any, start: Any) -> None:
+    """So many successes: how long they take depends on the machine, whether they overlap does not."""
+    start.wait()
+    while times:
+        if work(path, shared):
+            times -= 1
+        else:
+            time.sleep(0.002)
+
+
+def overlaps(work: Callable[[Path, Any], bool], path: Path, times: int) -> int:
+    context = multiprocessing.get_context("fork")
+    shared, start = context.RawArray("q", 3), context.Barrier(PROCESSES)
+    arguments = (work, path, times, shared, start)
+    processes = [context.Process(target=repeat, args=arguments) for _ in range(PROCESSES)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * PROCESSES
+    return int(shared[1])
+
+
+@pytest.mark.slow
+def test_twenty_thousand_holders_never_overlap(tmp_path: Path) -> None:
+    assert overlaps(lock, tmp_path, LOCKED) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+@pytest.mark.slow
+def test_a_folder_that_failing_processes_make_and_remove_has_one_holder(tmp_path: Path) -> None:
+    assert overlaps(open_and_fail, tmp_path / "a" / "b", OPENED) == 0
+
+
+def test_without_the_lock_holders_do_overlap(tmp_path: Path) -> None:
+    assert overlaps(no_lock, tmp_path, LOCKED) > 0

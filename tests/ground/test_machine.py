@@ -1,11 +1,13 @@
-"""On which device; one thread inside, the caller's settings afterwards; workers that do not outlive their parent."""
+"""Devices, threads, workers that end with their parent; optional libraries; compiled kernels."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +17,22 @@ import torch
 from threadpoolctl import threadpool_info
 
 from tests.waiting import wait_until
-from topicscope.ground import InputError, machine, one_thread, repeatable, usable_device, worker_pool
+from topicscope.ground import (
+    EXTRAS,
+    InputError,
+    can_compile,
+    compiled,
+    compiling_announced,
+    interruptible,
+    machine,
+    needed,
+    one_thread,
+    repeatable,
+    require,
+    usable_device,
+    worker_pool,
+)
+from topicscope.ground.machine import PACKAGES
 
 
 def test_devices() -> None:
@@ -131,3 +148,122 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: object) -> None:
     parent.wait()
     parent.stdout.close()
     assert wait_until(lambda: not psutil.pid_exists(number))
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_says_what_the_package_declares() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {
+        extra: {re.split("[^A-Za-z0-9_.-]", line)[0].lower() for line in lines}
+        for extra, lines in project["optional-dependencies"].items()
+    }
+    for library, extra in EXTRAS.items():
+        assert PACKAGES.get(library, library).lower() in names[extra], library
+    for extra in set(EXTRAS.values()):  # and none is left out of the table
+        assert names[extra] == {PACKAGES.get(one, one).lower() for one, at in EXTRAS.items() if at == extra}
+
+
+def test_a_library_that_is_there_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    require(["json", "os"], "this test")
+    assert needed("json", "this test") is sys.modules["json"]
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    said = r"^the backend sklearn needs scikit-learn, which is not installed: pip install 'topicscope\[backends\]'$"
+    with pytest.raises(InputError, match=said):
+        require(["json", "sklearn"], "the backend sklearn")
+    with pytest.raises(InputError, match=said):
+        needed("sklearn.decomposition", "the backend sklearn")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import tomotopy._gone", "import _a_part_that_is_gone"]
+    + [f"raise {kind.__name__}('made for another numpy')" for kind in (ImportError, OSError, ValueError)],
+)
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "tomotopy.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tomotopy", raising=False)
+    with pytest.raises(
+        InputError, match=r"needs tomotopy, which is installed, but cannot be loaded \((No|made) .*\): "
+    ):
+        needed("tomotopy", "the backend tomotopy")
+
+
+def test_a_kernel_is_compiled_once_and_announced() -> None:
+    said: list[str] = []
+
+    def twice(x: float) -> float:
+        return 2 * x
+
+    kernel = compiled(twice)
+    with compiling_announced(lambda phase, done=0, total=None, note="": said.append(f"{phase}: {note}")):
+        assert [kernel(3.0), kernel(4.0)] == [6.0, 8.0]
+    assert said in ([], ["compiling: once per installation"])  # it may have been kept
+
+
+def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation that is read-only, for a user who has no folder of their own."""
+    assert can_compile()
+    source = "def halved(x):\n    return x / 2\n"
+    names: dict[str, object] = {}
+    exec(compile(source, "/nowhere/kernels.py", "exec"), names)
+    function = names["halved"]
+    assert callable(function)
+    assert compiled(function)(3.0) == 1.5
+
+
+def test_an_interrupt_in_a_kernel_is_an_interrupt() -> None:
+    """As numba raises it: 'returned a result with an exception set'."""
+    inner = SystemError("unpickling returned a result with an exception set")
+    inner.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        raise SystemError("a kernel returned a result with an exception set") from inner
+    with pytest.raises(SystemError, match="another"), interruptible():
+        raise SystemError("another")
+
+
+READ_ONLY = """
+from topicscope.training import RunConfig, train
+run = train(RunConfig.of(steps=2, device="cpu", data={"documents": 50, "dev_documents": 5}), with_floors=False)
+assert run.status == "done", run.status
+"""
+
+
+@pytest.mark.slow
+def test_a_run_without_any_folder_to_keep_kernels_in(tmp_path: Path) -> None:
+    """Every file and folder of the cache is refused by the system."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    settings = {"NUMBA_CACHE_DIR": str(blocked / "cache")}
+    result = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], capture_output=True, text=True, env=os.environ | settings, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+DIGEST = """
+import hashlib
+from topicscope.training import RunConfig, train
+run = train(RunConfig.of(steps=8, device="cpu", data={"documents": 80, "dev_documents": 5}), with_floors=False)
+print(hashlib.sha256(b"".join(part.tobytes() for part in run.weights.values())).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_gets_the_bytes_of_those_that_load(tmp_path: Path) -> None:
+    """They may have the kernels in other pieces: it must not matter which of them the linker takes."""
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", DIGEST]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, env=os.environ | settings, check=True).stdout
+        for _ in range(2)
+    )
+    assert len(first) == 65
+    assert first == second

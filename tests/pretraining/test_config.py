@@ -31,8 +31,13 @@ def test_one_config_from_settings_keywords_and_classes() -> None:
     assert [config.seed for config in one.with_seeds(3)] == [0, 1, 2]
     with pytest.raises(InputError, match="config version 2: this topicscope reads version 1"):
         PretrainConfig.of(one.as_dict(), version=2)
-    with pytest.raises(InputError, match="no text is given"):
-        PretrainConfig.of(steps=5)
+    assert PretrainConfig.of({"text": Text(["a.txt"])}).text.corpus == ["a.txt"]
+    missing: list[Any] = [{}, *({"text": given} for given in (None, {}, {"corpus": []}, []))]
+    for settings in missing:
+        with pytest.raises(InputError, match="no text is given"):
+            PretrainConfig.of(settings)
+    with pytest.raises(InputError, match="text"):
+        PretrainConfig.of({"text": "a.txt"})
 
 
 def test_defaults_are_part_of_every_result() -> None:
@@ -100,18 +105,6 @@ def test_values_at_the_border_are_taken() -> None:
     ):
         with pytest.raises(InputError):
             small.config(**wrong)
-
-
-@pytest.mark.parametrize("missing", [None, {}, {"corpus": []}, []])
-def test_a_text_that_is_missing_is_one_line(missing: Any) -> None:
-    with pytest.raises(InputError, match="no text is given"):
-        PretrainConfig.of({"text": missing})
-
-
-def test_a_text_is_a_section() -> None:
-    assert PretrainConfig.of({"text": Text(["a.txt"])}).text.corpus == ["a.txt"]
-    with pytest.raises(InputError, match="text"):
-        PretrainConfig.of({"text": "a.txt"})
 
 
 def test_the_scale_of_every_part_and_layer() -> None:

@@ -168,7 +168,6 @@ def test_of_several_processes_the_main_one_writes_and_losses_are_added(tmp_path:
 def test_figures_are_written_block_by_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without checkpoints too; with as many digits as bring a float32 back. Lines of an earlier start are dropped."""
     monkeypatch.setattr(loops, "BLOCK", 3)
-    monkeypatch.setattr(loops, "BLOCK", 3)
     taken: list[int] = []
     config = small.config(steps=7, checkpoint_every=None, snapshots="none")
     (tmp_path / "metrics.jsonl").write_text('{"step": 0, "loss": 5.0}\n')
@@ -245,6 +244,7 @@ def test_a_checkpoint_has_the_whole_state(optimizer: dict[str, Any], tmp_path: P
     fresh.load(path)
     assert (fresh.step, fresh.first_step) == (2, 2)
     assert torch.equal(fresh.tracker.history, trained.tracker.history)
+    assert all(torch.equal(a, b) for a, b in zip(fresh.model.parameters(), trained.model.parameters(), strict=True))
     for _ in range(4):
         assert advanced(fresh) == advanced(trained)
     np.testing.assert_array_equal(fresh.tracker.rows(), trained.tracker.rows())
@@ -261,6 +261,9 @@ def test_a_checkpoint_that_lacks_something_is_one_line(tmp_path: Path) -> None:
         write_tensors(path, {"history": np.zeros(1)}, given)
         with pytest.raises(InputError, match=said):
             loop.load(path)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match="damaged or cut off"):
+        loop.load(path)
     assert loop.step == 0
 
 

@@ -43,11 +43,8 @@ def test_a_matrix_is_read_from_every_kind_of_file(files: Path, name: str) -> Non
     assert matrix.dtype == float
     assert matrix == pytest.approx(MATRIX)
     assert matrix_of(str(files / name), "matrix") == pytest.approx(MATRIX)
-
-
-@pytest.mark.parametrize("name", ["two.safetensors", "run"])
-def test_the_tensor_asked_for_is_taken(files: Path, name: str) -> None:
-    assert read_matrix(str(files / name), "embedding", "embedding") == pytest.approx(2 * MATRIX)
+    if name in ("two.safetensors", "run"):  # the tensor asked for is taken
+        assert read_matrix(str(files / name), "embedding", "embedding") == pytest.approx(2 * MATRIX)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ ADAPTER: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(Prior)
 @pytest.mark.parametrize(
     ("settings", "prior"),
     [
-        ({}, Dirichlet()),
+        ({}, Dirichlet(alpha=0.1, length=(100, 150))),
+        ({"kind": "fixed"}, Fixed(topics_per_document=3, length=(100, 150))),
         ({"alpha": 0.3}, Dirichlet(alpha=0.3)),
         ({"kind": "dirichlet", "length": [3, 9]}, Dirichlet(length=(3, 9))),
         ({"kind": "fixed", "topics_per_document": 2, "length": 7}, Fixed(topics_per_document=2, length=7)),
@@ -58,12 +59,6 @@ def test_flat_settings_name_a_prior_and_read_back_the_same(settings: Any, prior:
     assert set(written) == {
         name for name, value in vars(prior).items() if not name.startswith("_") and value is not None
     }
-
-
-def test_documents_have_100_to_150_words_unless_told() -> None:
-    assert Dirichlet() == Dirichlet(alpha=0.1, length=(100, 150))
-    assert Fixed() == Fixed(topics_per_document=3, length=(100, 150))
-    assert Given(proportions=[[1.0]]).length == (100, 150)
 
 
 def test_every_set_of_topics_is_as_probable() -> None:
@@ -170,12 +165,8 @@ def test_given_proportions_come_in_turn_and_from_a_file(tmp_path: Path) -> None:
 
 
 def test_more_topics_per_document_than_topics_are_refused() -> None:
-    for act in (
-        lambda: Fixed(topics_per_document=4).check(3),
-        lambda: Fixed(topics_per_document=4).sample(TopicModel(3, 2), 5, np.random.default_rng(0)),
-    ):
-        with pytest.raises(InputError, match="topics_per_document = 4 is more than topics = 3; choose at most 3"):
-            act()
+    with pytest.raises(InputError, match="topics_per_document = 4 is more than topics = 3; choose at most 3"):
+        Fixed(topics_per_document=4).sample(TopicModel(3, 2), 5, np.random.default_rng(0))
 
 
 @dataclass(frozen=True)
@@ -248,32 +239,23 @@ def test_a_law_of_the_users_own_samples_and_has_moments() -> None:
     assert prior.moments(4).second[0, 0] == pytest.approx((1 / 4 + 1 / 16) / 2)
 
 
-def test_a_law_outside_the_simplex_is_refused() -> None:
-    with pytest.raises(InputError, match="the law's sample: every row must be non-negative and sum to 1"):
-        Own(Corner(1.1)).sample(TopicModel(4, 3), 5, np.random.default_rng(0))
-    with pytest.raises(InputError, match=r"the law's moments: E\[theta\] sums to"):
-        Own(Corner(1.1)).moments(4)
+def test_a_law_that_is_none_is_refused() -> None:
+    class Other(Corner):  # its moments are those of documents with one topic each
+        def moments(self, topics: int) -> Moments:
+            return Moments(np.full(topics, 1 / topics), np.eye(topics) / topics)
 
-
-def test_a_law_that_lacks_a_method_is_refused_by_its_name() -> None:
     class Half:
         def sample(self, topics: int, count: int, rng: np.random.Generator) -> np.ndarray:
             return np.full((count, topics), 1 / topics)
 
     with pytest.raises(InputError, match=r"the law Half has no method moments; a law needs sample\(.*moments\("):
         Own(Half())  # type: ignore[arg-type]
-
-
-class Other(Corner):
-    """Its moments are those of documents with one topic each."""
-
-    def moments(self, topics: int) -> Moments:
-        return Moments(np.full(topics, 1 / topics), np.eye(topics) / topics)
-
-
-def test_moments_of_another_law_are_refused() -> None:
     with pytest.raises(InputError, match=r"moments are not those of its samples: E\[theta theta'\]\[.*\] is given as"):
         Own(Other()).moments(4)
+    with pytest.raises(InputError, match="the law's sample: every row must be non-negative and sum to 1"):
+        Own(Corner(1.1)).sample(TopicModel(4, 3), 5, np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"the law's moments: E\[theta\] sums to"):
+        Own(Corner(1.1)).moments(4)
 
 
 @pytest.mark.parametrize("length", ["infnite", (5, 3), 0, 2.5, True, (1, 2, 3)])

@@ -38,6 +38,7 @@ def test_word_probabilities_inside_topics() -> None:
     assert TopicModel(2, 2).word_in_topic.tolist() == [0, 0.5, 0.5, 0.5, 0.5]
     shared = TopicModel(2, 2, [0.25, 0.75])
     assert shared.word_in_topic.tolist() == [0, 0.25, 0.75, 0.25, 0.75]
+    assert shared.word_topics.tolist() == [[0.25, 0], [0.75, 0], [0, 0.25], [0, 0.75]]
     own = TopicModel(2, 2, [[0.25, 0.75], [0.5, 0.5]])
     assert own.word_given_topic.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert own.word_distribution(np.array([[0.5, 0.5]])).tolist() == [[0.125, 0.375, 0.25, 0.25]]
@@ -59,10 +60,6 @@ def test_word_probabilities_inside_topics() -> None:
 def test_impossible_word_probabilities_are_refused(probabilities: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})
-
-
-def test_words_by_topic() -> None:
-    assert TopicModel(2, 2, [0.25, 0.75]).word_topics.tolist() == [[0.25, 0], [0.75, 0], [0, 0.25], [0, 0.75]]
 
 
 @st.composite
@@ -249,6 +246,11 @@ def test_infinite_rows_equal_enumeration(model: TopicModel, uniform: bool, seed:
     assert rows.weight == pytest.approx(joint.sum(2)[rows.document, rows.query], abs=1e-12)
     assert (rows.context if uniform else np.exp(rows.context)) == pytest.approx(seen, abs=1e-12)
     assert one_batch(InfiniteDocuments(theta), model, MASKING).context.shape == (1, 2, v)
+    (hidden,) = InfiniteDocuments(theta).batches(model, MASKING, uniform=uniform, hide_masked=True)
+    own = np.insert(theta @ model.word_topics.T, 0, 0, axis=1)
+    assert (hidden.context if uniform else np.exp(hidden.context)) == pytest.approx(own, abs=1e-12)
+    for name in ("document", "query", "weight", "target", "target_weight"):
+        assert np.array_equal(getattr(hidden, name), getattr(rows, name))
 
 
 @settings(max_examples=25, deadline=None)
