@@ -164,7 +164,7 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
 def test_batches_hold_every_document_once() -> None:
     model, masking = TopicModel(4, 3), Masking()
     masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, keys(1))
-    batches = masked.batches(model, masking, np.dtype("float64"))
+    batches = [*masked.batches(model, masking, np.dtype("float64"))]
     assert [len(rows.context) for rows in batches] == [500, 500, 3]
     assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
 

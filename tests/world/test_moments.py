@@ -50,7 +50,9 @@ def assert_moments_of_draws(prior: DocumentPrior, topics: int, moments: Moments 
         (Dirichlet(alpha=0.3), 4), (Dirichlet(alpha=[0.1, 2.0, 0.5]), 3), (Fixed(topics_per_document=2), 5),
         (Fixed(topics_per_document=2, weights=[1, 2, 3, 4, 0.5]), 5),
         (Groups(groups=3, rho=0.7, topics_per_document=2), 9), (Groups(groups=2, rho=0.0, topics_per_document=3), 4),
-        (LogisticNormal(covariance=1.0), 3), (LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3), (LogisticNormal(mean=[0.0, 1.0, -1.0, 0.5], covariance=COVARIANCE), 4),
+        (LogisticNormal(covariance=1.0), 3),
+        (LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3),
+        (LogisticNormal(mean=[0.0, 1.0, -1.0, 0.5], covariance=COVARIANCE), 4),
     ],
 )  # fmt: skip
 def test_moments_are_those_of_many_draws(prior: DocumentPrior, topics: int) -> None:

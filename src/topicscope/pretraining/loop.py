@@ -601,6 +601,8 @@ class Loop:
 
 def dropout_generator(device: torch.device) -> torch.Generator:
     """The generator that dropout draws from: `torch.manual_seed` would seed those of all devices."""
-    if device.type == "cpu":
-        return torch.default_generator
-    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+    return (
+        torch.default_generator
+        if device.type == "cpu"
+        else torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+    )

@@ -100,11 +100,10 @@ class MaskedDocuments:
         uniform: bool = False,
         hide_masked: bool = False,
         size: int = 500,
-    ) -> list[Rows]:
+    ) -> Iterator[Rows]:
         """Batches of `size` documents; see `masked_batches`. `masking` is not used: the masks are drawn already."""
         import torch
 
-        found = []
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             masks = self.masks.take(rows)
@@ -117,8 +116,7 @@ class MaskedDocuments:
                 uniform=uniform,
                 hide_masked=hide_masked,
             )
-            found.append(Rows(*(getattr(batches, name)[0, 0].numpy() for name in Rows._fields)))
-        return found
+            yield Rows(*(getattr(batches, name)[0, 0].numpy() for name in Rows._fields))
 
 
 @dataclass(frozen=True)
