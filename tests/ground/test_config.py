@@ -1,4 +1,4 @@
-"""One base of all configurations: the same names, the same check, from every side."""
+"""One base of all configurations: the same names and the same check from every side; errors in one line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from pydantic import Field
 
-from topicscope import InputError, RunConfig
-from topicscope.ground import Config, assign, flat, gather, load_settings, log_steps, merged, section
+from topicscope import RunConfig
+from topicscope.ground import (
+    Config,
+    InputError,
+    assign,
+    flat,
+    gather,
+    load_settings,
+    log_steps,
+    merged,
+    nearest,
+    section,
+)
 
 
 @section
@@ -183,3 +194,48 @@ def test_a_link_keeps_its_name(tmp_path: Path) -> None:
     (tmp_path / "0123abcd").write_text("x")
     (tmp_path / "a.txt").symlink_to("0123abcd")
     assert Reads(str(tmp_path / "a.txt")).absolute().text == str(tmp_path / "a.txt")
+
+
+@section
+class Box:
+    size: int
+    pen: Pen | None = None
+    pens: list[Pen] = Field(default_factory=list)
+    edge: int | Literal["none"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.size > 9:
+            raise InputError("size = 10: too large for a box")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "Box: size is missing; it has no default, so give it a value"),
+        ({"size": 10}, "Box: size = 10: too large for a box"),
+        ({"size": 1, "pen": {"color": "red"}}, "Box: unknown key 'pen.color'; did you mean 'colour'?"),
+        ({"size": 1, "pens": [{}, {"color": "red"}]}, "Box: unknown key 'pens.1.color'; did you mean 'colour'?"),
+        ({"size": 1, "width": 2}, "Box: unknown key 'width'; did you mean 'pen.width'?"),
+        ({"size": 1, "pen": {"xyz": 1}}, "Box: unknown key 'pen.xyz'; known: colour, width"),
+        ({"size": [], "seize": 1}, "Box: unknown key 'seize'; did you mean 'size'?"),  # before the wrong value
+        ({"size": 1, "pens": [{}, {"width": -1}]}, "Box: pens.1.width = -1: input should be greater than 0"),
+        ({"size": 1, "edge": "x", "pens": [{"width": 0}]}, "Box: pens.0.width = 0: input should be greater than 0"),
+        ({"size": 1, "edge": "x"}, "Box: edge = 'x': input should be a whole number, or 'none'"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        Box(**settings)
+    assert str(error.value) == message
+
+
+def test_a_mistyped_key_of_a_phase_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(InputError, match=r"unknown key 'schedule\.phases\.0\.part'; did you mean 'parts'"):
+        RunConfig.of(schedule={"phases": [{"part": ["value"]}]})
+
+
+def test_the_nearest_name_or_all_names() -> None:
+    assert nearest("optimzer", ["optimizer", "seed"]) == "did you mean 'optimizer'?"
+    assert nearest("xyz", ["seed", "optimizer"]) == "known: optimizer, seed"
+    assert nearest("abcd", ["abxy", "wxyz"]) == "did you mean 'abxy'?"  # half of the letters are enough
+    assert nearest("abcde", ["abxyz"]) == "known: abxyz"

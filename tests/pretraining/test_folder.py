@@ -123,15 +123,6 @@ def test_models_load_with_the_library_and_can_be_probed(whole: Path) -> None:
     )
 
 
-def test_a_folder_in_use_is_not_touched_by_force(whole: Path, corpus: str, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(whole, out)
-    before = small.files(out)
-    with folders.lock(out), pytest.raises(InputError, match="another process is writing"):
-        pretrain(small.config(corpus, seed=9), out, force=True)
-    assert small.files(out) == before
-
-
 def test_a_text_that_has_changed_is_not_gone_on_with(tmp_path: Path) -> None:
     path, out = tmp_path / "texts.txt", tmp_path / "run"
     path.write_text("\n".join(small.texts()))

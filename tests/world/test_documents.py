@@ -169,16 +169,6 @@ def test_batches_hold_every_document_once() -> None:
     assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
 
 
-def test_attention_that_sees_everything_is_the_default() -> None:
-    model, masking, real = TopicModel(4, 3), Masking(0.5), np.dtype("float64")
-    finite = Dirichlet(length=6).sample(model, 5, rng()).finite().masked(masking, model, keys(1))
-    for documents in (finite, every_document(model, 2)):
-        plain = next(iter(documents.batches(model, masking, real)))
-        told = next(iter(documents.batches(model, masking, real, uniform=False, hide_masked=False)))
-        for one, other in zip(plain, told, strict=True):
-            assert np.array_equal(one, other)
-
-
 def test_every_document_is_there_once() -> None:
     share = every_document(TopicModel(5, 2), 2).proportions
     assert len(np.unique(share, axis=0)) == len(share) == 10

@@ -1,7 +1,10 @@
-"""Priors as settings: what each kind takes, and what it refuses."""
+"""Priors as settings: what each kind takes, and what it refuses; and one from outside, in one file."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +14,7 @@ import pytest
 from pydantic.dataclasses import dataclass
 
 from topicscope import Dirichlet, Fixed, Given, InputError, RunConfig, TopicModel
+from topicscope.theory import optimum
 from topicscope.world import (
     PRIORS,
     DocumentPrior,
@@ -84,26 +88,16 @@ def test_a_written_config_holds_the_fields_of_its_kind_alone() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"topics_per_document": 2},
-            "config: documents.topics_per_document belongs to kind fixed or groups, but the kind is dirichlet; "
-            "set documents.kind to fixed, or leave documents.topics_per_document out",
-        ),
+        ({"topics_per_document": 2}, "belongs to kind fixed or groups, but the kind is dirichlet; set"),
         ({"kind": "fixed", "alpha": 1}, "documents.alpha belongs to kind dirichlet, but the kind is fixed"),
         ({"kind": "infinite", "alpha": 1}, "documents.alpha belongs to kind dirichlet, but the kind is infinite"),
         ({"kind": "fixed", "proportions": [[1]]}, "documents.proportions belongs to kind given, but the kind is fixed"),
         ({"kind": "infinite", "length": 5}, "documents.length = 5: kind infinite has no length; choose kind fixed"),
         ({"kind": "given"}, "documents.proportions is missing; kind given needs it"),
-        (
-            {"kind": "gaussian"},
-            "documents.kind = 'gaussian': expected dirichlet, fixed, given, groups, logistic-normal or infinite",
-        ),
+        ({"kind": "gaussian"}, "documents.kind = 'gaussian': expected dirichlet, fixed, given, groups,"),
         ({"kind": ["fixed"]}, "documents.kind = ['fixed']: expected dirichlet"),
         ({"alpa": 0.1}, "config: unknown key 'documents.alpa'; did you mean 'alpha'?"),
-        (
-            {"kind": "fixed", "topic_per_document": 2},
-            "'documents.topic_per_document'; did you mean 'topics_per_document'?",
-        ),
+        ({"kind": "fixed", "topic_per_document": 2}, "did you mean 'topics_per_document'?"),
         ({"alpha": 0}, "config: documents.alpha = 0: input should be greater than or equal to"),
         ({"kind": "fixed", "topics_per_document": 0}, "documents.topics_per_document = 0: input should be"),
         *(
@@ -283,3 +277,45 @@ def test_a_configuration_holds_no_law_of_the_users_own() -> None:
         RunConfig(documents=Own(Corner()))
     assert "\n" not in str(error.value)
     assert "dirichlet" in str(error.value)
+
+
+USE = """
+import json, sys
+from tests.world import outside_prior
+from topicscope import RunConfig, laws, theory, train
+from topicscope.cli.main import application
+from topicscope.explorer import rooms, theory_room
+from typer.testing import CliRunner
+
+small = {"topic_model": {"topics": 4, "words_per_topic": 3}, "documents": {"kind": "pairs", "near": 0.75, "length": 9}}
+config = RunConfig.of(small, data={"documents": 40, "dev_documents": 20}, steps=5, device="cpu")
+again = RunConfig.of(config.as_dict())
+asked = theory_room.question({"prior": "pairs", "near": "0.75", "topics": "4", "words_per_topic": "3", "length": "9"})
+control = next(control for control in rooms.CONTROLS if control.name == "near")
+print(json.dumps({
+    "again": again == config,
+    "floors": sorted(train(config).results["floors"]),
+    "optimum": theory.optimum(config).loss,
+    "room": theory.optimum(theory_room.World.of(asked.world)).loss,
+    "control": [control.label, control.only, theory_room.limits()["near"]["expected"]],
+    "offered": "pairs" in next(control for control in rooms.CONTROLS if control.name == "prior").choices,
+    "help": "pairs" in CliRunner().invoke(application(), ["train", "--help"]).output,
+    "phase": laws.predicted_phase(config).code,
+}))
+"""
+
+
+def test_a_prior_of_one_file_works_everywhere() -> None:
+    """In training, with its floors, theory, the explorer's form and the help; but no law of steps is known for it."""
+    done = subprocess.run([sys.executable, "-c", USE], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    near, far = 0.75 / 2, 0.25 / 4  # of pairs of neighbours, of which there are two, and of all others
+    second = np.full((4, 4), far / 4) + np.kron(np.eye(2), np.full((2, 2), (near - far) / 4))
+    np.fill_diagonal(second, 1 / 8)
+    best = optimum(TopicModel(4, 3), Moments(np.full(4, 1 / 4), second), length=9)
+    assert found["optimum"] == found["room"] == pytest.approx(best.loss)
+    assert found["floors"] == ["bayes", "bayes_topics"]
+    assert found["control"] == ["share of neighbours", "prior=pairs", "a number from 0 to 1"]
+    assert [found["again"], found["offered"], found["help"]] == [True] * 3
+    assert found["phase"] == "prior"
