@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from topicscope import InputError, RunConfig, read, train
 from topicscope.ground import Kind, check_folder, folders, open_folder, read_about
 from topicscope.ground.folders import LOCK_SECONDS
@@ -57,27 +58,21 @@ def test_a_run_reads_back_as_the_object_that_train_returned(tmp_path: Path) -> N
 
 
 def test_damaged_unfinished_and_foreign_folders_are_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"not a folder that topicscope wrote \(no about.json\)"):
-        read(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
-        read(tmp_path / "nowhere")
+    refused(r"not a folder that topicscope wrote \(no about.json\)", read, tmp_path)
+    refused("no such folder", read, tmp_path / "nowhere")
     train(RunConfig.of(TINY), tmp_path / "run")
     weights = tmp_path / "run" / "weights.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-40])
-    with pytest.raises(InputError, match=r"weights\.safetensors is damaged: it is not what topicscope wrote"):
-        read(tmp_path / "run")
+    refused(r"weights\.safetensors is damaged: it is not what topicscope wrote", read, tmp_path / "run")
     weights.write_bytes(whole)
     (tmp_path / "run" / "results.json").write_text("[]")
-    with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; make"):
-        read(tmp_path / "run")
+    refused(r"results\.json is damaged: it is not what topicscope wrote; make", read, tmp_path / "run")
     about = json.loads((tmp_path / "run" / "about.json").read_text())
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"status": "running"}))
-    with pytest.raises(InputError, match="is not finished; to continue: "):
-        read(tmp_path / "run")
+    refused("is not finished; to continue: ", read, tmp_path / "run")
     (tmp_path / "run" / "about.json").write_text(json.dumps(about | {"kind": "dream"}))
-    with pytest.raises(InputError, match="kind 'dream', which this topicscope cannot read"):
-        read(tmp_path / "run")
+    refused("kind 'dream', which this topicscope cannot read", read, tmp_path / "run")
 
 
 def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
@@ -91,16 +86,11 @@ def test_new_folders_are_made_and_finished(tmp_path: Path) -> None:
     assert json.loads((path / "environment.json").read_text())["seconds"] == 2
     with pytest.raises(InputError, match=r"holds a note folder; replace it \(--force\), or choose"):
         check_folder(path, dataclasses.replace(NOTE, resumes="never"))
-    with pytest.raises(InputError, match=r"a note folder; resume it \(--resume\), replace it \(--force\), or choose"):
-        check_folder(path, NOTE)
-    with pytest.raises(InputError, match="holds a note folder, not a poem folder"):
-        check_folder(path, Kind("poem", 1), force=True)
-    with pytest.raises(InputError, match="of format 1, this topicscope writes 2"):
-        check_folder(path, Kind("note", 2), resume=True)
-    with pytest.raises(InputError, match="both given"):
-        check_folder(path, NOTE, resume=True, force=True)
-    with pytest.raises(InputError, match="is a file"):
-        check_folder(path / "note.txt", NOTE)
+    refused(r"a note folder; resume it \(--resume\), replace it \(--force\), or choose", check_folder, path, NOTE)
+    refused("holds a note folder, not a poem folder", check_folder, path, Kind("poem", 1), force=True)
+    refused("of format 1, this topicscope writes 2", check_folder, path, Kind("note", 2), resume=True)
+    refused("both given", check_folder, path, NOTE, resume=True, force=True)
+    refused("is a file", check_folder, path / "note.txt", NOTE)
     with pytest.raises(InputError, match="another config"), open_folder(path, NOTE, {"a": 2}, resume=True):
         pass
     with open_folder(path, NOTE, {"a": 1}, resume=True) as folder:
@@ -112,8 +102,7 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with open_folder(path, NOTE, {"a": 1}):
         pass
-    with pytest.raises(InputError, match=r"replace it \(--force\)"):
-        folders.join_folder(path, NOTE, {"a": 1})
+    refused(r"replace it \(--force\)", folders.join_folder, path, NOTE, {"a": 1})
     with open_folder(path, NOTE, resume=True) as folder:  # whatever its config is
         assert (folder.fresh, folder.finished, folder.about.runs) == (False, False, None)
     (path / "config.yaml").write_text("a: [")
@@ -123,8 +112,7 @@ def test_a_folder_is_opened_again_only_on_demand(tmp_path: Path) -> None:
     assert check_folder(path, newer, force=True) == read_about(path)
     with open_folder(path, newer, {"a": 2}, force=True, runs=3) as folder:
         assert (folder.fresh, folder.about.format, folder.about.runs) == (True, 2, 3)
-    with pytest.raises(InputError, match="cannot be made or written to: Not a directory"):
-        check_folder("/dev/null/x", NOTE)
+    refused("cannot be made or written to: Not a directory", check_folder, "/dev/null/x", NOTE)
 
 
 def test_an_error_leaves_what_was_there_before(tmp_path: Path) -> None:
@@ -170,8 +158,7 @@ def test_only_a_whole_about_json_says_what_a_folder_is(tmp_path: Path) -> None:
     about = {"kind": "note", "format": 1, "version": "1", "command": "x", "status": "done"}
     for wrong in (about | {"more": 1}, about | {"format": "1"}, {"kind": "note"}, [1], "{"):
         (tmp_path / "about.json").write_text(wrong if isinstance(wrong, str) else json.dumps(wrong))
-        with pytest.raises(InputError, match=r"about\.json is damaged .*; choose another folder, or remove this one"):
-            read_about(tmp_path)
+        refused(r"about\.json is damaged .*; choose another folder, or remove this one", read_about, tmp_path)
     (tmp_path / "about.json").write_text(json.dumps(about))
     whole = read_about(tmp_path)
     assert whole == folders.About("note", 1, "1", "x", "done")
@@ -212,8 +199,7 @@ def test_force_removes_only_what_topicscope_wrote(tmp_path: Path) -> None:
     foreign.mkdir()
     (foreign / "results.json").write_text("{}")
     for resume, force in ((False, False), (False, True), (True, False)):
-        with pytest.raises(InputError, match="holds something else"):
-            check_folder(foreign, NOTE, resume=resume, force=force)
+        refused("holds something else", check_folder, foreign, NOTE, resume=resume, force=force)
     assert names(foreign) == {"results.json"}
 
 
@@ -304,8 +290,7 @@ def test_what_cannot_be_resumed_is_replaced_when_its_results_are_there(tmp_path:
     with pytest.raises(InputError, match="late"), open_folder(path, DREAM, {"a": 2}, force=True):
         raise InputError("late")
     assert {name: (path / name).read_bytes() for name in names(path)} == old
-    with pytest.raises(InputError, match="late"):
-        begin_and_fail(path, InputError("late"))
+    refused("late", begin_and_fail, path, InputError("late"))
     assert {name: (path / name).read_bytes() for name in names(path)} == old  # the new one was not whole
     with open_folder(path, DREAM, {"a": 3}, force=True) as folder:
         folder.begin()

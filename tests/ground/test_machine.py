@@ -17,6 +17,7 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
+from tests.refusals import refused
 from tests.waiting import wait_until
 from topicscope import RunConfig
 from topicscope.ground import (
@@ -46,8 +47,7 @@ from topicscope.ground.machine import PACKAGES
 
 def test_devices() -> None:
     assert usable_device("cpu") == "cpu"
-    with pytest.raises(InputError, match="expected auto, cpu or cuda"):
-        usable_device("tpu")
+    refused("expected auto, cpu or cuda", usable_device, "tpu")
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_auto_takes_a_gpu_that_is_there_and_worth_it(
         assert usable_device("auto") == "cuda"
         assert usable_device("cuda", worth_it=False) == "cuda"
     else:
-        with pytest.raises(InputError, match="no usable GPU"):
-            usable_device("cuda")
+        refused("no usable GPU", usable_device, "cuda")
 
 
 def denormal() -> bool:
@@ -182,10 +181,8 @@ def test_a_library_that_is_there_is_imported(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     said = r"^the backend sklearn needs scikit-learn, which is not installed: pip install 'topicscope\[backends\]'$"
-    with pytest.raises(InputError, match=said):
-        require(["json", "sklearn"], "the backend sklearn")
-    with pytest.raises(InputError, match=said):
-        needed("sklearn.decomposition", "the backend sklearn")
+    refused(said, require, ["json", "sklearn"], "the backend sklearn")
+    refused(said, needed, "sklearn.decomposition", "the backend sklearn")
 
 
 @pytest.mark.parametrize(
@@ -290,9 +287,7 @@ def test_what_fits_passes_in_silence(capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 def test_memory_that_is_not_there_is_refused_with_the_estimate_and_the_settings() -> None:
-    with pytest.raises(InputError) as error:
-        afford(Cost(2e10, 0, 0), lambda: "attention_dim 65536")
-    assert str(error.value) == (
+    assert refused("", afford, Cost(2e10, 0, 0), lambda: "attention_dim 65536") == (
         "this would take about 20.4 GB of memory, and the machine has 8 GB; make it smaller (attention_dim 65536), "
         "or go ahead anyway (--yes)"
     )

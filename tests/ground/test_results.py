@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tests.refusals import refused
 from tests.waiting import wait_until
 from topicscope.ground import (
     Config,
@@ -73,24 +74,21 @@ def test_a_table_has_all_keys_in_the_order_in_which_they_turn_up() -> None:
 
 def test_damaged_results_are_refused_in_one_line(tmp_path: Path) -> None:
     with open_folder(tmp_path / "x", NOTE) as folder:
-        with pytest.raises(InputError, match="is not finished; to continue: "):
-            read_finished(tmp_path / "x", NOTE, len)
+        refused("is not finished; to continue: ", read_finished, tmp_path / "x", NOTE, len)
         with pytest.raises(InputError, match=f"to continue: topicscope note --resume --out {tmp_path / 'x'}"):
             read_finished(tmp_path / "x", replace(NOTE, resumes="asked"), len)
         folder.finish({"words": [1, 2]})
     assert read_finished(tmp_path / "x", NOTE, lambda stored: stored["words"]) == [1, 2]
     with pytest.raises(InputError, match=r"^results\.json in .* is damaged \(KeyError: 'lines'\); run the command"):
         read_finished(tmp_path / "x", NOTE, lambda stored: stored["lines"])
-    with pytest.raises(InputError, match=r"holds a note folder, not a poem folder$"):
-        read_finished(tmp_path / "x", Kind("poem", 1), len)
+    refused(r"holds a note folder, not a poem folder$", read_finished, tmp_path / "x", Kind("poem", 1), len)
     with pytest.raises(InputError, match=r"holds a note folder of format 1, this topicscope reads 2; make"):
         read_finished(tmp_path / "x", Kind("note", 2), len)
     (tmp_path / "x" / "results.json").write_text("{")
     with pytest.raises(InputError, match=r"results\.json is damaged: it is not what topicscope wrote; make"):
         read_finished(tmp_path / "x", NOTE, len)
     (tmp_path / "x" / "results.json").unlink()
-    with pytest.raises(InputError, match=r"results\.json is missing; make "):
-        read_finished(tmp_path / "x", NOTE, len)
+    refused(r"results\.json is missing; make ", read_finished, tmp_path / "x", NOTE, len)
 
 
 KIND = Kind("made", 1, resumes="asked")
@@ -142,11 +140,9 @@ def test_configs_to_resume_are_those_that_the_folder_was_opened_for(tmp_path: Pa
     with folders.open_folder(tmp_path / "two", KIND, {"runs": [one.as_dict(), two.as_dict()]}, runs=2):
         assert configs_to_resume(tmp_path / "two", KIND, Settings) == [one, two]
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(InputError, match="holds no made-up run to resume"):
-            configs_to_resume(path, KIND, Settings, "made-up run")
+        refused("holds no made-up run to resume", configs_to_resume, path, KIND, Settings, "made-up run")
     made = f"was made by 'topicscope {KIND.name}', not by 'topicscope other'; continue with 'topicscope {KIND.name}'"
-    with pytest.raises(InputError, match=made):
-        configs_to_resume(tmp_path / "one", Kind("other", 1), Settings)
+    refused(made, configs_to_resume, tmp_path / "one", Kind("other", 1), Settings)
 
 
 class Terminal(io.StringIO):

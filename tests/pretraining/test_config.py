@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.pretraining import small
+from tests.refusals import refused
 from topicscope import InputError
 from topicscope.ground import log_steps
 from topicscope.pretraining import PretrainConfig, Text, cost_of, pretrain, settings_that_cost
@@ -29,15 +30,12 @@ def test_one_config_from_settings_keywords_and_classes() -> None:
     assert PretrainConfig.of(one.as_dict()) == one
     assert PretrainConfig(text=Text(["a.txt"])) == PretrainConfig.of(text={"corpus": ["a.txt"]})
     assert [config.seed for config in one.with_seeds(3)] == [0, 1, 2]
-    with pytest.raises(InputError, match="config version 2: this topicscope reads version 1"):
-        PretrainConfig.of(one.as_dict(), version=2)
+    refused("config version 2: this topicscope reads version 1", PretrainConfig.of, one.as_dict(), version=2)
     assert PretrainConfig.of({"text": Text(["a.txt"])}).text.corpus == ["a.txt"]
     missing: list[Any] = [{}, *({"text": given} for given in (None, {}, {"corpus": []}, []))]
     for settings in missing:
-        with pytest.raises(InputError, match="no text is given"):
-            PretrainConfig.of(settings)
-    with pytest.raises(InputError, match="text"):
-        PretrainConfig.of({"text": "a.txt"})
+        refused("no text is given", PretrainConfig.of, settings)
+    refused("text", PretrainConfig.of, {"text": "a.txt"})
 
 
 def test_defaults_are_part_of_every_result() -> None:
@@ -188,7 +186,5 @@ def test_snapshots_cost_disk() -> None:
     two = cost_of([without, without])
     assert (two.memory, two.seconds) == (cost_of([without]).memory, 2 * cost_of([without]).seconds)
     assert settings_that_cost([without]) == "sizes"
-    with pytest.raises(InputError, match="no folder is given: it needs out"):
-        pretrain(without, force=True)
-    with pytest.raises(InputError, match=r"\(--resume\) needs out \(--out\)"):
-        pretrain(without, resume=True)
+    refused("no folder is given: it needs out", pretrain, without, force=True)
+    refused(r"\(--resume\) needs out \(--out\)", pretrain, without, resume=True)

@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.pretraining import small
-from topicscope import InputError
+from tests.refusals import refused
 from topicscope.ground import Stream, read_metrics, torch_seed, write_tensors
 from topicscope.language import Corpus
 from topicscope.pretraining import (
@@ -259,11 +259,9 @@ def test_a_checkpoint_that_lacks_something_is_one_line(tmp_path: Path) -> None:
         (note, r"is damaged or of another version \('rows.place'\)"),
     ):
         write_tensors(path, {"history": np.zeros(1)}, given)
-        with pytest.raises(InputError, match=said):
-            loop.load(path)
+        refused(said, loop.load, path)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(InputError, match="damaged or cut off"):
-        loop.load(path)
+    refused("damaged or cut off", loop.load, path)
     assert loop.step == 0
 
 
@@ -348,8 +346,7 @@ def test_rows_of_a_forward_pass(batch: int, micro: int | None, device: str, proc
 def test_a_batch_that_cannot_be_shared_is_one_line(
     batch: int, micro: int | None, device: str, processes: int, said: str
 ) -> None:
-    with pytest.raises(InputError, match=said):
-        micro_batch(small.config(batch_size=batch, micro_batch=micro), device, processes)
+    refused(said, micro_batch, small.config(batch_size=batch, micro_batch=micro), device, processes)
 
 
 class Counted(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -491,5 +488,4 @@ def test_it_is_in_the_estimate() -> None:
     every, off = ({"share": share, "every": 1, "rows": 320} for share in (0.1, 0.0))
     often, never = (cost_of([small.config(steps=1000, batch_size=8, held_out=held)]) for held in (every, off))
     assert often.seconds > 3 * never.seconds  # 320 rows forward: a dozen steps of 8 rows
-    with pytest.raises(InputError, match=r"held_out\.share"):
-        small.config(held_out={"share": 0.6})
+    refused(r"held_out\.share", small.config, held_out={"share": 0.6})

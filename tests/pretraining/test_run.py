@@ -16,6 +16,7 @@ import pytest
 
 from tests.command import error_line, topicscope
 from tests.pretraining import small
+from tests.refusals import refused
 from topicscope import InputError, read
 from topicscope.ground import read_metrics
 from topicscope.language import load_model
@@ -130,8 +131,7 @@ def test_several_runs_share_a_folder_and_a_tokenizer(corpus: str, tmp_path: Path
     assert read(tmp_path / "two" / "run-001").results == both[1].results
     assert stored_configs(tmp_path / "two") == configs
     assert len(stored.sections()[0].figures[0].panels[0].series) == 2
-    with pytest.raises(InputError, match="was made with another config"):
-        pretrain(configs[0], tmp_path / "two", resume=True)
+    refused("was made with another config", pretrain, configs[0], tmp_path / "two", resume=True)
 
 
 def test_several_runs_stopped_in_the_second_go_on_there(corpus: str, tmp_path: Path) -> None:
@@ -141,8 +141,7 @@ def test_several_runs_stopped_in_the_second_go_on_there(corpus: str, tmp_path: P
     with pytest.raises(KeyboardInterrupt):
         pretrain(configs, out, progress=small.stop_at(11, KeyboardInterrupt()))
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["run-000", "run-001"]
-    with pytest.raises(InputError, match="not empty"):
-        pretrain(configs, out)
+    refused("not empty", pretrain, configs, out)
     assert pretrain(configs, out, resume=True).status == "done"
     assert small.files(out) == small.files(tmp_path / "whole")
     resumed = [json.loads((out / f"run-00{i}" / "environment.json").read_text())["resumed_at"] for i in range(2)]
@@ -160,14 +159,12 @@ def test_the_environment_says_how_the_run_went(corpus: str, tmp_path: Path) -> N
     assert found["tokens_per_second"] * found["wall_seconds"] == pytest.approx(3 * 8 * 24)
     assert (found["device"], found["processes"], found["resumed_at"]) == ("cpu", 1, None)
     assert found["text"] == "300 documents"
-    with pytest.raises(InputError, match="not empty"):
-        pretrain(small.config(corpus, steps=3), tmp_path / "run")
+    refused("not empty", pretrain, small.config(corpus, steps=3), tmp_path / "run")
 
 
 def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path: Path) -> None:
     config, out = small.config(corpus, steps=10, checkpoint_every=4), tmp_path / "run"
-    with pytest.raises(InputError, match="enough"):
-        pretrain(config, out, progress=small.stop_at(5, InputError("enough")))
+    refused("enough", pretrain, config, out, progress=small.stop_at(5, InputError("enough")))
     before = small.files(out)
     assert {"tokenizer/tokenizer.json", "metrics.jsonl", "checkpoint.safetensors"} <= set(before)
     assert any(name.startswith("snapshots/step-000000/") for name in before)
@@ -178,8 +175,7 @@ def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path:
 
 
 def test_without_a_config_there_is_nothing_to_train() -> None:
-    with pytest.raises(InputError, match="takes a PretrainConfig or several"):
-        pretrain([])
+    refused("takes a PretrainConfig or several", pretrain, [])
 
 
 def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,8 +184,7 @@ def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.Mo
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(InputError, match="bf16 is for GPUs only, and this run is on the CPU"):
         accelerated(small.config(device="cuda", bf16=True), "cpu")
-    with pytest.raises(InputError, match="finds no usable GPU"):
-        accelerated(small.config(device="cuda"))
+    refused("finds no usable GPU", accelerated, small.config(device="cuda"))
     for rank, main in ((None, True), ("0", True), ("1", False)):
         monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
         assert is_main() == main
