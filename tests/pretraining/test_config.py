@@ -32,7 +32,7 @@ def test_one_config_from_settings_keywords_and_classes() -> None:
     assert [config.seed for config in one.with_seeds(3)] == [0, 1, 2]
     refused("config version 2: this topicscope reads version 1", PretrainConfig.of, one.as_dict(), version=2)
     assert PretrainConfig.of({"text": Text(["a.txt"])}).text.corpus == ["a.txt"]
-    missing: list[Any] = [{}, *({"text": given} for given in (None, {}, {"corpus": []}, []))]
+    missing: list[dict[str, Any]] = [{}, {"text": None}, {"text": {}}, {"text": {"corpus": []}}, {"text": []}]
     for settings in missing:
         refused("no text is given", PretrainConfig.of, settings)
     refused("text", PretrainConfig.of, {"text": "a.txt"})

@@ -147,7 +147,7 @@ def test_a_batch_moves_as_a_whole_and_is_not_changed() -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_stacked_models_keep_their_rows_apart(count: int) -> None:
     model = TopicModel(2, 3)
-    members = []
+    members: list[Rows] = []
     for seed in range(count):
         documents = Dirichlet(length=(1, 8)).sample(model, 5, np.random.default_rng(seed)).finite()
         masked = documents.masked(Masking(0.5), model, keys(seed))
