@@ -114,12 +114,9 @@ STACKS = ("encoder", "decoder", "cross")
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """The matrices of one attention layer, heads side by side.
+    """The matrices of one attention layer, heads side by side."""
 
-    `name` is '0', '1', ...; 'encoder_0', 'decoder_0', 'cross_0' in models of several parts.
-    """
-
-    name: str
+    name: str  # '0', '1', ...; 'encoder_0', 'decoder_0', 'cross_0' in models of several parts
     layer: int
     key: Float[Tensor, "d d"]
     query: Float[Tensor, "d d"]
@@ -146,10 +143,7 @@ def attention_layers(model: LibraryModel) -> list[AttentionLayer]:
 
 
 class Masker:
-    """Draws the masks of each micro-batch: which tokens are predicted, and what stands in their place.
-
-    Each micro-batch has a random stream of its own, so that every process can draw the masks of all.
-    """
+    """Draws masks. Each micro-batch has a random stream of its own: every process can draw the masks of all."""
 
     def __init__(self, tokenizer: Tokenizer, masking: Masking, seed: int) -> None:
         self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
@@ -173,10 +167,7 @@ class Masker:
 
 
 class MaskedLoss(nn.Module):
-    """The loss of a masked language model: the sum over masked places of -log p(token), in nats.
-
-    Only the masked places go through the output head.
-    """
+    """The sum over masked places, which alone go through the output head, of -log p(token), in nats."""
 
     def __init__(self, model: LibraryModel) -> None:
         super().__init__()
