@@ -1,4 +1,4 @@
-"""One base of all configurations: the same names, the same check, from every side."""
+"""One base of all configurations: the same names and the same check from every side; errors in one line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 from pydantic import Field
 
-from topicscope import InputError, RunConfig
-from topicscope.ground import Config, assign, flat, gather, load_settings, log_steps, merged, section
+from tests.refusals import refused
+from topicscope import RunConfig
+from topicscope.ground import (
+    Config,
+    InputError,
+    assign,
+    flat,
+    gather,
+    load_settings,
+    log_steps,
+    merged,
+    nearest,
+    section,
+)
 
 
 @section
@@ -39,25 +51,17 @@ def test_settings_keywords_and_constructors_agree() -> None:
     assert Drawing().changed({"pen.width": 2.0, "pen.colour": "red", "seed": 2}) == wanted
     assert [one.seed for one in wanted.with_seeds(3)] == [2, 3, 4]
     assert wanted.as_dict() == {
-        "version": 3,
-        "seed": 2,
-        "pen": {"width": 2.0, "colour": "red"},
-        "paper": None,
-        "sheets": [],
-    }
+        "version": 3, "seed": 2, "pen": {"width": 2.0, "colour": "red"}, "paper": None, "sheets": [],
+    }  # fmt: skip
 
 
 def test_errors_are_ours_and_name_the_key() -> None:
-    with pytest.raises(InputError, match=r"^config: pen\.width = -1: input should be greater than 0$"):
-        Drawing.of(pen={"width": -1})
-    with pytest.raises(InputError, match=r"^Pen: width = -1: input should be greater than 0$"):
-        Pen(width=-1)
+    refused(r"^config: pen\.width = -1: input should be greater than 0$", Drawing.of, pen={"width": -1})
+    refused(r"^Pen: width = -1: input should be greater than 0$", Pen, width=-1)
     with pytest.raises(InputError, match=r"^Pen: unknown key 'widht'; did you mean 'width'\?$"):
         Pen(widht=1)  # type: ignore[call-arg]
-    with pytest.raises(InputError, match="did you mean 'colour'"):
-        Drawing.of(pen={"color": "red"})
-    with pytest.raises(InputError, match="config version 2: this topicscope reads version 3"):
-        Drawing.of(version=2, whatever=1)
+    refused("did you mean 'colour'", Drawing.of, pen={"color": "red"})
+    refused("config version 2: this topicscope reads version 3", Drawing.of, version=2, whatever=1)
     with pytest.raises(InputError, match="'seed' is not a section"):
         Drawing().changed({"seed.x": 1})
 
@@ -80,8 +84,7 @@ def test_sections_are_frozen_and_hold_finite_numbers() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Pen().width = 2.0  # type: ignore[misc]
     for width in (math.inf, math.nan):
-        with pytest.raises(InputError, match="finite number"):
-            Pen(width=width)
+        refused("finite number", Pen, width=width)
 
 
 def test_a_config_without_a_version_of_its_own_is_of_version_1() -> None:
@@ -91,8 +94,7 @@ def test_a_config_without_a_version_of_its_own_is_of_version_1() -> None:
         version: int = 1
 
     assert Plain.of() == Plain.of(None) == Plain.of({}, version=1) == Plain()
-    with pytest.raises(InputError, match="config version 2: this topicscope reads version 1"):
-        Plain.of(version=2)
+    refused("config version 2: this topicscope reads version 1", Plain.of, version=2)
 
 
 def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None:
@@ -101,12 +103,6 @@ def test_flags_win_over_files_and_assignments_over_flags(tmp_path: Path) -> None
     assert settings == {"steps": 7, "optimizer": {"lr": 0.001, "eps": 1e-9}}
     config = RunConfig.of(settings)
     assert (config.steps, config.optimizer.lr, config.optimizer.eps, config.seed) == (7, 0.001, 1e-9, 0)
-
-
-def test_a_key_twice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("steps: 5\nsteps: 6\n")
-    with pytest.raises(InputError, match="'steps' is given more than once"):
-        load_settings(tmp_path / "c.yaml")
 
 
 @pytest.mark.parametrize(
@@ -120,20 +116,15 @@ def test_a_key_twice_is_refused(tmp_path: Path) -> None:
 )
 def test_files_that_hold_no_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(InputError) as error:
-        load_settings(tmp_path / "c.yaml", "grid")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    assert message in refused("", load_settings, tmp_path / "c.yaml", "grid")
 
 
 def test_files_that_cannot_be_read_are_refused_and_empty_ones_hold_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        load_settings(tmp_path / "none.yaml", "grid")
+    said = refused("", load_settings, tmp_path / "none.yaml", "grid")
     where = f"the grid {tmp_path / 'none.yaml'} cannot be read"
-    assert str(error.value) == f"{where}: No such file or directory; give the path of a YAML file"
+    assert said == f"{where}: No such file or directory; give the path of a YAML file"
     (tmp_path / "c.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match=r"the config .*c\.yaml is not text: 'utf-8' codec can't decode"):
-        load_settings(tmp_path / "c.yaml")
+    refused(r"the config .*c\.yaml is not text: 'utf-8' codec can't decode", load_settings, tmp_path / "c.yaml")
     for text in ("", "# nothing\n"):
         (tmp_path / "c.yaml").write_text(text)
         assert load_settings(tmp_path / "c.yaml") == {}
@@ -149,9 +140,7 @@ def test_files_that_cannot_be_read_are_refused_and_empty_ones_hold_nothing(tmp_p
     ],
 )
 def test_assignments_that_cannot_be_are_refused(assignment: str, message: str) -> None:
-    with pytest.raises(InputError) as error:
-        gather(None, {"seed": 3}, [assignment])
-    assert str(error.value).startswith(f"--set {assignment!r}: {message}")
+    assert refused("", gather, None, {"seed": 3}, [assignment]).startswith(f"--set {assignment!r}: {message}")
 
 
 def test_assignments_are_yaml() -> None:
@@ -193,3 +182,46 @@ def test_a_link_keeps_its_name(tmp_path: Path) -> None:
     (tmp_path / "0123abcd").write_text("x")
     (tmp_path / "a.txt").symlink_to("0123abcd")
     assert Reads(str(tmp_path / "a.txt")).absolute().text == str(tmp_path / "a.txt")
+
+
+@section
+class Box:
+    size: int
+    pen: Pen | None = None
+    pens: list[Pen] = Field(default_factory=list)
+    edge: int | Literal["none"] = "none"
+
+    def __post_init__(self) -> None:
+        if self.size > 9:
+            raise InputError("size = 10: too large for a box")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "Box: size is missing; it has no default, so give it a value"),
+        ({"size": 10}, "Box: size = 10: too large for a box"),
+        ({"size": 1, "pen": {"color": "red"}}, "Box: unknown key 'pen.color'; did you mean 'colour'?"),
+        ({"size": 1, "pens": [{}, {"color": "red"}]}, "Box: unknown key 'pens.1.color'; did you mean 'colour'?"),
+        ({"size": 1, "width": 2}, "Box: unknown key 'width'; did you mean 'pen.width'?"),
+        ({"size": 1, "pen": {"xyz": 1}}, "Box: unknown key 'pen.xyz'; known: colour, width"),
+        ({"size": [], "seize": 1}, "Box: unknown key 'seize'; did you mean 'size'?"),  # before the wrong value
+        ({"size": 1, "pens": [{}, {"width": -1}]}, "Box: pens.1.width = -1: input should be greater than 0"),
+        ({"size": 1, "edge": "x", "pens": [{"width": 0}]}, "Box: pens.0.width = 0: input should be greater than 0"),
+        ({"size": 1, "edge": "x"}, "Box: edge = 'x': input should be a whole number, or 'none'"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_line(settings: dict[str, Any], message: str) -> None:
+    assert refused("", Box, **settings) == message
+
+
+def test_a_mistyped_key_of_a_phase_is_named_with_the_nearest_one() -> None:
+    with pytest.raises(InputError, match=r"unknown key 'schedule\.phases\.0\.part'; did you mean 'parts'"):
+        RunConfig.of(schedule={"phases": [{"part": ["value"]}]})
+
+
+def test_the_nearest_name_or_all_names() -> None:
+    assert nearest("optimzer", ["optimizer", "seed"]) == "did you mean 'optimizer'?"
+    assert nearest("xyz", ["seed", "optimizer"]) == "known: optimizer, seed"
+    assert nearest("abcd", ["abxy", "wxyz"]) == "did you mean 'abxy'?"  # half of the letters are enough
+    assert nearest("abcde", ["abxyz"]) == "known: abxyz"

@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.refusals import refused
 from topicscope.ground import engines, machine
 from topicscope.ground.engines import NAMES, RETRIES, Local, Name, check_engine, in_order, open_engine, serial, tasks
 from topicscope.ground.errors import EngineError, InputError
@@ -119,8 +120,7 @@ def test_errors_of_the_work_are_raised_as_they_are() -> None:
 
 
 def test_a_ray_task_has_a_core_and_the_gpus_it_needs() -> None:
-    with pytest.raises(InputError, match="has no GPU"):
-        list(tasks(FakeRay(), 1, double, 1, [1]))
+    refused("has no GPU", list, tasks(FakeRay(), 1, double, 1, [1]))
     ray = FakeRay(resources={"CPU": 2.0, "GPU": 1.0})
     assert list(tasks(ray, 1, double, 1, [1])) == [(0, 3)]
     assert ray.options == {"num_cpus": 1, "num_gpus": 1, "max_retries": RETRIES}
@@ -337,8 +337,7 @@ def test_a_ray_of_ones_own_has_the_workers_no_dashboard_and_loopback(
         assert ray.alone
         assert ray._private.ray_constants.ENABLE_RAY_CLUSTER  # a cluster that is joined next is not affected
         assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
-    with pytest.raises(InputError, match="no room"):
-        engines.connect(ray := FakeStart(RuntimeError("no room")), "local", 1)
+    refused("no room", engines.connect, ray := FakeStart(RuntimeError("no room")), "local", 1)
     assert ray._private.ray_constants.ENABLE_RAY_CLUSTER
     assert os.environ.get("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER") == clusters
     engines.connect(ray := FakeStart(), "auto", 3)
@@ -370,19 +369,14 @@ def test_an_address_has_to_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         assert engines.answering(f"{host}:{port}") == f"{host}:{port}"
         monkeypatch.setattr(engines, "RAY_PORT", port)
         assert engines.answering(host) == f"{host}:{port}"  # where no port is said
-    with pytest.raises(InputError, match=f"address {host}: nothing answers at {host}:{port}; expected local, auto"):
-        engines.answering(host)
-    with pytest.raises(InputError, match="address head:x: nothing answers at head:x"):
-        engines.answering("head:x")
+    refused(f"address {host}: nothing answers at {host}:{port}; expected local, auto", engines.answering, host)
+    refused("address head:x: nothing answers at head:x", engines.answering, "head:x")
 
 
 def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="engine 'spark'; expected serial, local, ray"):
-        check_engine("spark")
-    with pytest.raises(InputError, match="workers 2: the engine serial has no workers"):
-        check_engine("serial", workers=2)
-    with pytest.raises(InputError, match="address auto is for the engine ray, but the engine is local"):
-        check_engine("local", address="auto")
+    refused("engine 'spark'; expected serial, local, ray", check_engine, "spark")
+    refused("workers 2: the engine serial has no workers", check_engine, "serial", workers=2)
+    refused("address auto is for the engine ray, but the engine is local", check_engine, "local", address="auto")
     check_engine("serial")
     check_engine("local", workers=2)
     monkeypatch.delitem(sys.modules, "ray", raising=False)
@@ -390,5 +384,4 @@ def test_what_an_engine_cannot_take_is_refused_at_once(monkeypatch: pytest.Monke
     check_engine("ray", workers=2, address="auto")
     monkeypatch.setattr(machine, "find_spec", lambda _: None)
     check_engine("local")
-    with pytest.raises(InputError, match="the engine ray needs ray, which is not installed"):
-        check_engine("ray", workers=2, address="auto")
+    refused("the engine ray needs ray, which is not installed", check_engine, "ray", workers=2, address="auto")

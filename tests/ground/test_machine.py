@@ -1,11 +1,14 @@
-"""On which device; one thread inside, the caller's settings afterwards; workers that do not outlive their parent."""
+"""Devices, threads, workers that end with their parent; optional libraries; compiled kernels; costs."""
 
 from __future__ import annotations
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,14 +17,37 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
+from tests.refusals import refused
 from tests.waiting import wait_until
-from topicscope.ground import InputError, machine, one_thread, repeatable, usable_device, worker_pool
+from topicscope import RunConfig
+from topicscope.ground import (
+    EXTRAS,
+    Cost,
+    InputError,
+    afford,
+    affordable,
+    can_compile,
+    check_gpu,
+    compiled,
+    compiling_announced,
+    driving,
+    interruptible,
+    machine,
+    machine_memory,
+    needed,
+    one_thread,
+    repeatable,
+    require,
+    size,
+    usable_device,
+    worker_pool,
+)
+from topicscope.ground.machine import PACKAGES
 
 
 def test_devices() -> None:
     assert usable_device("cpu") == "cpu"
-    with pytest.raises(InputError, match="expected auto, cpu or cuda"):
-        usable_device("tpu")
+    refused("expected auto, cpu or cuda", usable_device, "tpu")
 
 
 @pytest.mark.parametrize(
@@ -38,8 +64,7 @@ def test_auto_takes_a_gpu_that_is_there_and_worth_it(
         assert usable_device("auto") == "cuda"
         assert usable_device("cuda", worth_it=False) == "cuda"
     else:
-        with pytest.raises(InputError, match="no usable GPU"):
-            usable_device("cuda")
+        refused("no usable GPU", usable_device, "cuda")
 
 
 def denormal() -> bool:
@@ -131,3 +156,198 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: object) -> None:
     parent.wait()
     parent.stdout.close()
     assert wait_until(lambda: not psutil.pid_exists(number))
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_says_what_the_package_declares() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    names = {
+        extra: {re.split("[^A-Za-z0-9_.-]", line)[0].lower() for line in lines}
+        for extra, lines in project["optional-dependencies"].items()
+    }
+    for library, extra in EXTRAS.items():
+        assert PACKAGES.get(library, library).lower() in names[extra], library
+    for extra in set(EXTRAS.values()):  # and none is left out of the table
+        assert names[extra] == {PACKAGES.get(one, one).lower() for one, at in EXTRAS.items() if at == extra}
+
+
+def test_a_library_that_is_there_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    require(["json", "os"], "this test")
+    assert needed("json", "this test") is sys.modules["json"]
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    said = r"^the backend sklearn needs scikit-learn, which is not installed: pip install 'topicscope\[backends\]'$"
+    refused(said, require, ["json", "sklearn"], "the backend sklearn")
+    refused(said, needed, "sklearn.decomposition", "the backend sklearn")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import tomotopy._gone", "import _a_part_that_is_gone"]
+    + [f"raise {kind.__name__}('made for another numpy')" for kind in (ImportError, OSError, ValueError)],
+)
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "tomotopy.py").write_text(line)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tomotopy", raising=False)
+    with pytest.raises(
+        InputError, match=r"needs tomotopy, which is installed, but cannot be loaded \((No|made) .*\): "
+    ):
+        needed("tomotopy", "the backend tomotopy")
+
+
+def test_a_kernel_is_compiled_once_and_announced() -> None:
+    said: list[str] = []
+
+    def twice(x: float) -> float:
+        return 2 * x
+
+    kernel = compiled(twice)
+    with compiling_announced(lambda phase, done=0, total=None, note="": said.append(f"{phase}: {note}")):
+        assert [kernel(3.0), kernel(4.0)] == [6.0, 8.0]
+    assert said in ([], ["compiling: once per installation"])  # it may have been kept
+
+
+def test_a_kernel_that_cannot_be_kept_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation that is read-only, for a user who has no folder of their own."""
+    assert can_compile()
+    source = "def halved(x):\n    return x / 2\n"
+    names: dict[str, object] = {}
+    exec(compile(source, "/nowhere/kernels.py", "exec"), names)
+    function = names["halved"]
+    assert callable(function)
+    assert compiled(function)(3.0) == 1.5
+
+
+def test_an_interrupt_in_a_kernel_is_an_interrupt() -> None:
+    """As numba raises it: 'returned a result with an exception set'."""
+    inner = SystemError("unpickling returned a result with an exception set")
+    inner.__cause__ = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        raise SystemError("a kernel returned a result with an exception set") from inner
+    with pytest.raises(SystemError, match="another"), interruptible():
+        raise SystemError("another")
+
+
+READ_ONLY = """
+from topicscope.training import RunConfig, train
+run = train(RunConfig.of(steps=2, device="cpu", data={"documents": 50, "dev_documents": 5}), with_floors=False)
+assert run.status == "done", run.status
+"""
+
+
+@pytest.mark.slow
+def test_a_run_without_any_folder_to_keep_kernels_in(tmp_path: Path) -> None:
+    """Every file and folder of the cache is refused by the system."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    settings = {"NUMBA_CACHE_DIR": str(blocked / "cache")}
+    result = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], capture_output=True, text=True, env=os.environ | settings, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+DIGEST = """
+import hashlib
+from topicscope.training import RunConfig, train
+run = train(RunConfig.of(steps=8, device="cpu", data={"documents": 80, "dev_documents": 5}), with_floors=False)
+print(hashlib.sha256(b"".join(part.tobytes() for part in run.weights.values())).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_the_process_that_compiles_gets_the_bytes_of_those_that_load(tmp_path: Path) -> None:
+    """They may have the kernels in other pieces: it must not matter which of them the linker takes."""
+    settings = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", DIGEST]
+    first, second = (
+        subprocess.run(command, capture_output=True, text=True, env=os.environ | settings, check=True).stdout
+        for _ in range(2)
+    )
+    assert len(first) == 65
+    assert first == second
+
+
+@pytest.fixture(autouse=True)
+def a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "machine_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(machine, "free_disk", lambda _path: 10**9)
+
+
+def test_what_fits_passes_in_silence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    afford(Cost(1e9, 1e8, 599), "steps", tmp_path)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_memory_that_is_not_there_is_refused_with_the_estimate_and_the_settings() -> None:
+    assert refused("", afford, Cost(2e10, 0, 0), lambda: "attention_dim 65536") == (
+        "this would take about 20.4 GB of memory, and the machine has 8 GB; make it smaller (attention_dim 65536), "
+        "or go ahead anyway (--yes)"
+    )
+    afford(Cost(2e10, 0, 0), "attention_dim 65536", yes=True)
+    afford(Cost(8e9 - machine.PROCESS, 0, 0), "just fits")
+
+
+def test_disk_counts_where_something_is_written(tmp_path: Path) -> None:
+    afford(Cost(0, 2e9, 0), "snapshots")
+    afford(Cost(0, 2e9, 0), "snapshots", tmp_path, yes=True)
+    with pytest.raises(InputError, match=r"would write about 2 GB, and .* has room for 1 GB; .*snapshots"):
+        afford(Cost(0, 2e9, 0), "snapshots", tmp_path)
+
+
+def test_long_work_is_announced_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    afford(Cost(1e9, 2e6, 7200), "steps")
+    afford(Cost(seconds=7200), "experiments", yes=True)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        "topicscope: this will take a long time: about 2.0 h, 1 GB of memory, 2 MB on disk",
+        "topicscope: this will take a long time: about 2.0 h",
+    ]
+
+
+def test_a_part_of_what_was_checked_is_not_checked_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with affordable():
+        afford(Cost(1e20, 1e20, 1e20), "everything")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(InputError):
+        afford(Cost(1e20, 1e20, 1e20), "everything")
+
+
+def test_costs_add_up_to_the_larger_peak() -> None:
+    assert Cost(5, 1, 2) + Cost(3, 1, 2) == Cost(5, 2, 4)
+    assert [size(x) for x in (0, 1e6, 1e9)] == ["0 kB", "1 MB", "1 GB"]
+
+
+def test_the_settings_that_drive_a_cost_are_found() -> None:
+    config = RunConfig.of(steps=10**6, batch_size=400, data={"documents": 10**7}, snapshots=[1])
+    assert driving(config, RunConfig(), lambda one: Cost(1e4 * one.data.documents)) == "data.documents 10000000"
+    assert driving(config, RunConfig(), lambda one: Cost(1.0, one.total_steps)) == "steps 1000000"
+    assert driving(config, RunConfig(), lambda one: Cost(1e12)) == "sizes"
+    both = driving(config, RunConfig(), lambda one: Cost(1e4 * one.batch_size * one.data.documents))
+    assert both == "data.documents 10000000, batch_size 400"
+
+
+def test_a_limit_of_the_process_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = machine_memory()
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (10**9, 10**9))
+    assert (machine_memory(), whole > 10**9) == (10**9, True)
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, 0))
+    assert 10**8 < machine_memory() < sys.maxsize
+
+
+def test_a_gpu_with_too_little_memory_is_refused_unless_one_insists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda: (1e9, 12e9))
+    check_gpu(Cost(memory=11e9), lambda: "runs 512")
+    with pytest.raises(InputError, match=r"about 13 GB of memory on the GPU, which has 12 GB; .*\(runs 512\).*--yes"):
+        check_gpu(Cost(memory=13e9), lambda: "runs 512")
+    check_gpu(Cost(memory=13e9), lambda: "runs 512", yes=True)
+    with affordable():
+        check_gpu(Cost(memory=13e9), lambda: "runs 512")

@@ -54,7 +54,7 @@ def test_sizes_of_models_come_from_their_folders(model: Path, tmp_path: Path) ->
 def test_a_probe_that_does_not_fit_is_refused(
     settings: dict[str, Any], driver: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("topicscope.ground.budget.machine_memory", lambda: 4 * 10**9)
+    monkeypatch.setattr("topicscope.ground.machine.machine_memory", lambda: 4 * 10**9)
     config = ProbeConfig.of({"models": ["bert-base-uncased"], "corpus": [str(text)], **settings})
     with pytest.raises(InputError, match=r"would take about .* of memory") as error:
         probe(config, tmp_path / "probe")
@@ -63,7 +63,7 @@ def test_a_probe_that_does_not_fit_is_refused(
 
 
 def test_topics_that_do_not_fit_are_refused(model: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("topicscope.ground.budget.machine_memory", lambda: 4 * 10**9)
+    monkeypatch.setattr("topicscope.ground.machine.machine_memory", lambda: 4 * 10**9)
     (model / "tokenizer.json").write_text("{}")
     config = TopicsConfig.of(corpus=[str(text)], tokenizer=str(model), topics=100_000)
     with pytest.raises(InputError, match="topics 100000"):

@@ -181,7 +181,7 @@ def test_models_side_by_side_are_the_models_alone() -> None:
     ):
         values = [config.initial(7, seed) for seed in range(3)]
         frozen = config.frozen(topic_model, masking)
-        rows = []
+        rows: list[Any] = []
         for seed in range(3):
             rng = np.random.default_rng(seed)
             documents = Dirichlet(length=(3, 9)).sample(topic_model, 5, rng).finite()

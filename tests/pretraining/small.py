@@ -44,13 +44,9 @@ def tokenizer(kind: str = "wordpiece") -> Any:
 def config(corpus: str = "made-up", **settings: Any) -> PretrainConfig:
     model = {"layers": 2, "heads": 2, "dim": 16, "init_scale": 1e-3} | settings.pop("model", {})
     base: dict[str, Any] = {
-        "steps": 60,
-        "batch_size": 8,
-        "length": LENGTH,
-        "device": "cpu",
-        "tokenizer": {"vocab_size": 120},
+        "steps": 60, "batch_size": 8, "length": LENGTH, "device": "cpu", "tokenizer": {"vocab_size": 120},
         "checkpoint_every": 20,
-    }
+    }  # fmt: skip
     return PretrainConfig.of({"text": {"corpus": [corpus]}, "model": model}, **{**base, **settings})
 
 

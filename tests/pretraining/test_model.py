@@ -13,13 +13,13 @@ from tests.pretraining import small
 from topicscope import InputError
 from topicscope.pretraining.config import Masking, Shape
 from topicscope.pretraining.data import Rows
-from topicscope.pretraining.loop import build_optimizer
-from topicscope.pretraining.model import (
+from topicscope.pretraining.loop import (
     MaskedLoss,
     Masker,
     Tracker,
     attention_layers,
     build_model,
+    build_optimizer,
     library_config,
 )
 
@@ -157,7 +157,7 @@ def test_tracking_is_that_of_the_definitions() -> None:
         loss = loss_of(*batch(step))
         loss.backward()
         optimizer.step()
-        tracker.measured(2 * loss.detach(), 2, torch.tensor(float(step)))
+        tracker.measured.append((2 * loss.detach(), 2, torch.tensor(float(step))))
         if step % 8 == 0:
             tracker.held_out[tracker.row - 1] = torch.tensor(0.25 * step)
         losses.append(loss.item())

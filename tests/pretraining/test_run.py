@@ -1,9 +1,11 @@
-"""A whole run: it learns, repeats, and does what its settings say."""
+"""A whole run, from Python and by command: it learns, repeats, and does what its settings say."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +14,9 @@ from unittest.mock import MagicMock, call
 import numpy as np
 import pytest
 
-from tests.command import topicscope
+from tests.command import error_line, topicscope
 from tests.pretraining import small
+from tests.refusals import refused
 from topicscope import InputError, read
 from topicscope.ground import read_metrics
 from topicscope.language import load_model
@@ -128,8 +131,7 @@ def test_several_runs_share_a_folder_and_a_tokenizer(corpus: str, tmp_path: Path
     assert read(tmp_path / "two" / "run-001").results == both[1].results
     assert stored_configs(tmp_path / "two") == configs
     assert len(stored.sections()[0].figures[0].panels[0].series) == 2
-    with pytest.raises(InputError, match="was made with another config"):
-        pretrain(configs[0], tmp_path / "two", resume=True)
+    refused("was made with another config", pretrain, configs[0], tmp_path / "two", resume=True)
 
 
 def test_several_runs_stopped_in_the_second_go_on_there(corpus: str, tmp_path: Path) -> None:
@@ -139,8 +141,7 @@ def test_several_runs_stopped_in_the_second_go_on_there(corpus: str, tmp_path: P
     with pytest.raises(KeyboardInterrupt):
         pretrain(configs, out, progress=small.stop_at(11, KeyboardInterrupt()))
     assert sorted(path.name for path in out.iterdir() if path.is_dir()) == ["run-000", "run-001"]
-    with pytest.raises(InputError, match="not empty"):
-        pretrain(configs, out)
+    refused("not empty", pretrain, configs, out)
     assert pretrain(configs, out, resume=True).status == "done"
     assert small.files(out) == small.files(tmp_path / "whole")
     resumed = [json.loads((out / f"run-00{i}" / "environment.json").read_text())["resumed_at"] for i in range(2)]
@@ -158,14 +159,12 @@ def test_the_environment_says_how_the_run_went(corpus: str, tmp_path: Path) -> N
     assert found["tokens_per_second"] * found["wall_seconds"] == pytest.approx(3 * 8 * 24)
     assert (found["device"], found["processes"], found["resumed_at"]) == ("cpu", 1, None)
     assert found["text"] == "300 documents"
-    with pytest.raises(InputError, match="not empty"):
-        pretrain(small.config(corpus, steps=3), tmp_path / "run")
+    refused("not empty", pretrain, small.config(corpus, steps=3), tmp_path / "run")
 
 
 def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path: Path) -> None:
     config, out = small.config(corpus, steps=10, checkpoint_every=4), tmp_path / "run"
-    with pytest.raises(InputError, match="enough"):
-        pretrain(config, out, progress=small.stop_at(5, InputError("enough")))
+    refused("enough", pretrain, config, out, progress=small.stop_at(5, InputError("enough")))
     before = small.files(out)
     assert {"tokenizer/tokenizer.json", "metrics.jsonl", "checkpoint.safetensors"} <= set(before)
     assert any(name.startswith("snapshots/step-000000/") for name in before)
@@ -176,8 +175,7 @@ def test_an_error_after_some_work_leaves_it_to_go_on_with(corpus: str, tmp_path:
 
 
 def test_without_a_config_there_is_nothing_to_train() -> None:
-    with pytest.raises(InputError, match="takes a PretrainConfig or several"):
-        pretrain([])
+    refused("takes a PretrainConfig or several", pretrain, [])
 
 
 def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,8 +184,7 @@ def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.Mo
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(InputError, match="bf16 is for GPUs only, and this run is on the CPU"):
         accelerated(small.config(device="cuda", bf16=True), "cpu")
-    with pytest.raises(InputError, match="finds no usable GPU"):
-        accelerated(small.config(device="cuda"))
+    refused("finds no usable GPU", accelerated, small.config(device="cuda"))
     for rank, main in ((None, True), ("0", True), ("1", False)):
         monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
         assert is_main() == main
@@ -196,14 +193,10 @@ def test_the_device_of_the_caller_goes_before_the_configs(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("made", "processes", "there", "asked", "reset"),
     [
-        (False, 1, "cpu", "cuda", False),
-        (True, 1, "cpu", "cuda", True),
-        (True, 1, "cuda", "cpu", True),
-        (True, 1, "cuda", "cuda", False),
-        (True, 1, "cpu", "cpu", False),
-        (True, 2, "cpu", "cuda", False),
+        (False, 1, "cpu", "cuda", False), (True, 1, "cpu", "cuda", True), (True, 1, "cuda", "cpu", True),
+        (True, 1, "cuda", "cuda", False), (True, 1, "cpu", "cpu", False), (True, 2, "cpu", "cuda", False),
     ],
-)
+)  # fmt: skip
 def test_a_device_can_be_changed_within_a_process(
     made: bool, processes: int, there: str, asked: str, reset: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,3 +235,73 @@ def test_texts_and_a_tokenizer_that_the_caller_has(tmp_path: Path) -> None:
     )
     assert run.status == "done"
     assert run.tokenizer.get_vocab() == small.tokenizer().get_vocab()
+
+
+def test_two_processes_give_the_same_loss_curve(whole: Path, corpus: str, tmp_path: Path) -> None:
+    """With dropout, and to 1e-4: as accelerate starts them."""
+    (tmp_path / "config.yaml").write_bytes((whole / "config.yaml").read_bytes())
+    launcher = "-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1 --main_process_port 0 "
+    launcher += "--mixed_precision no --dynamo_backend no -m topicscope pretrain --json"
+    places = ["--config", str(tmp_path / "config.yaml"), "--out", str(tmp_path / "run")]
+    done = subprocess.run([sys.executable, *launcher.split(), *places], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "run" / "environment.json").read_text())["processes"] == 2
+    one, two = read_metrics(whole), read_metrics(tmp_path / "run")
+    assert np.nanmax(np.abs(one["loss"] - two["loss"])) < 1e-4
+    for name in ("norm_key_0", "norm_query_1", "norm_value_0"):
+        np.testing.assert_allclose(two[name], one[name], rtol=1e-3)
+    assert json.loads(done.stdout)["steps"] == 60  # one process prints
+
+
+def test_a_short_run_has_no_rotation(corpus: str) -> None:
+    figures = pretrain(small.config(corpus, steps=5)).sections()[0].figures
+    titles = [panel.title for panel in figures[0].panels]
+    assert any("||W_V||_F (layer 1)" in title for title in titles), titles
+    assert not any("rotation" in title for title in titles)
+
+
+def test_a_corpus_without_text_says_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "junk.txt.gz").write_bytes(b"no such thing")
+    for name in ("empty.txt", "junk.txt.gz"):
+        line = error_line(topicscope("pretrain", "--corpus", str(tmp_path / name), code=2).stderr)
+        assert "the corpus has no text" in line
+        assert name in line
+
+
+def test_the_command_writes_figure_5_and_speaks_json(corpus: str, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["pretrain", "--corpus", corpus, "--steps", "12", *small.FLAGS, "--out", str(out), "--runs", "2"]
+    arguments += ["--snapshots", "none"]
+    done = topicscope(*arguments, "--json")
+    assert [run["seed"] for run in json.loads(done.stdout)] == [0, 1]
+    assert (out / "figures" / "figure5.png").stat().st_size > 10_000
+    page = (out / "report.html").read_text()
+    assert "layer 1" in page
+    (out / "report.html").unlink()
+    topicscope("report", str(out))
+    assert (out / "report.html").read_text() == page
+    assert "not empty" in topicscope(*arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--dim", "18", "--heads", "4"], "not divisible by 4 heads"),
+        (["--vocab-size", "9000"], "fewer than the vocabulary of 9000"),
+        (["--batch-size", "5000", "--vocab-size", "120"], "fewer than a batch of 5000"),
+        (["--bf16"], "bf16 is for GPUs only"),
+        (["--tokenizer", "no/such/folder/at/all"], "no such model"),
+        (["--architecture", "gpt"], "architecture"),
+        (["--init-scale", "[1,2]"], "2 scales for 4 layers"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], said: str, corpus: str, tmp_path: Path) -> None:
+    done = topicscope("pretrain", "--corpus", corpus, *arguments, "--out", str(tmp_path / "run"), code=2)
+    assert said in error_line(done.stderr)
+    assert done.stdout == ""
+
+
+def test_no_corpus_is_one_line(tmp_path: Path) -> None:
+    for arguments, said in (([], "no text is given"), (["--corpus", str(tmp_path / "none.txt")], "no such corpus")):
+        assert said in error_line(topicscope("pretrain", *arguments, code=2).stderr)

@@ -13,7 +13,7 @@ from tests.world.samples import keys, one_batch
 from topicscope import Dirichlet, Fixed, Masking, ModelConfig, Objective, TopicModel, Weights
 from topicscope.theory import NoFloor, bayes_loss, uniform_optimum
 from topicscope.world import InfiniteDocuments, LogisticNormal, MaskedDocuments, Own
-from topicscope.world.dirichlet import from_dirichlet
+from topicscope.world.exact import from_dirichlet
 
 
 def full_bayes(

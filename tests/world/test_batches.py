@@ -1,3 +1,5 @@
+"""Masks, and the batches made from them."""
+
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
@@ -5,9 +7,10 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given, strategies as st
 
 from tests.world.samples import keys, one_batch
-from topicscope import Dirichlet, Masking, TopicModel
+from topicscope import Dirichlet, InputError, Masking, TopicModel
 from topicscope.world import (
     MASK,
     Batch,
@@ -121,36 +124,6 @@ def test_an_infinite_document_is_a_finite_one_with_exact_frequencies() -> None:
     assert (infinite.target % 3 == 1).all()
 
 
-@pytest.mark.parametrize("share", [[[0.5, 0.25, 0.25]], [[1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.2, 0.3, 0.5]]])
-def test_batches_of_infinite_documents_are_expectations(share: list[list[float]]) -> None:
-    """Probabilities of (true word, word shown) at a position, over all cases of the masking scheme."""
-    model, masking = TopicModel(3, 2, [0.25, 0.75]), Masking(0.3, 0.2, 0.1)
-    context, weight = np.zeros((len(share), 7)), np.zeros((len(share), 7, 7))
-    for b, row in enumerate(share):
-        for true in range(1, 7):
-            p = row[model.topic_of_word[true] - 1] * model.word_in_topic[true]
-            context[b, true] += p * 0.7
-            cases = [(true, 0.2), (MASK, 0.7), *((word, 0.1 / 6) for word in range(1, 7))]
-            for word, q in cases:
-                context[b, word] += p * 0.3 * q
-                weight[b, word, true] += p * q / len(share)
-    documents = InfiniteDocuments(np.array(share))
-    plain = one_batch(documents, model, masking)
-    assert plain.context[0].exp().numpy() == pytest.approx(context)
-    assert weights_by_pair(plain, 7) == pytest.approx(weight)
-    assert plain.row_weight[0, :, 0].numpy() == pytest.approx(
-        weight.sum(2)[plain.row_document, plain.row_query], abs=1e-15
-    )
-    uniform = one_batch(documents, model, masking, uniform=True)
-    assert uniform.context[0].numpy() == pytest.approx(context)
-    assert uniform.row_query.tolist() == [MASK] * len(share)
-    assert weights_by_pair(uniform, 7)[:, MASK] == pytest.approx(weight.sum(1))
-    hidden = one_batch(documents, model, masking, hide_masked=True)
-    own = np.insert(model.word_distribution(np.array(share)), MASK, 0, axis=1)
-    assert hidden.context[0].exp().numpy() == pytest.approx(own)
-    assert weights_by_pair(hidden, 7) == pytest.approx(weight)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_batch_has_the_type_asked_for(dtype: torch.dtype) -> None:
     rows = [np.array([[0.5, 0.5]]), np.array([0]), np.array([1]), np.array([1.0]), np.array([1]), np.array([1.0])]
@@ -174,7 +147,7 @@ def test_a_batch_moves_as_a_whole_and_is_not_changed() -> None:
 @pytest.mark.parametrize("count", [2, 3])
 def test_stacked_models_keep_their_rows_apart(count: int) -> None:
     model = TopicModel(2, 3)
-    members = []
+    members: list[Rows] = []
     for seed in range(count):
         documents = Dirichlet(length=(1, 8)).sample(model, 5, np.random.default_rng(seed)).finite()
         masked = documents.masked(Masking(0.5), model, keys(seed))
@@ -193,3 +166,99 @@ def test_stacked_models_keep_their_rows_apart(count: int) -> None:
         assert batch.row_weight[e, len(member.document) :].abs().sum() == 0
         assert np.array_equal(batch.context[e].numpy(), member.context)
     assert batch.target_weight.view(count, -1).sum(1).tolist() == pytest.approx([1] * count)
+
+
+MODEL = TopicModel(4, 5)
+
+
+def test_frequencies_are_those_of_section_3_2() -> None:
+    masking = Masking(0.2, 0.3, 0.25)
+    documents = Dirichlet(length=500).sample(MODEL, 2000, np.random.default_rng(0)).finite()
+    masked = masking.draw(documents, MODEL.words, keys(1))
+    positions, n = 10**6, len(masked.true)
+    assert n / positions == pytest.approx(0.2, abs=0.002)
+    shown, true = masked.shown, masked.true
+    same, mask = (shown == true).mean(), (shown == MASK).mean()
+    assert mask == pytest.approx(0.45, abs=5 * np.sqrt(0.25 / n))
+    assert same == pytest.approx(0.3 + 0.25 / MODEL.words, abs=5 * np.sqrt(0.25 / n))
+    # a replacement is uniform over all words, the true one included, and does not depend on it
+    other = shown[(shown != MASK) & (shown != true)]
+    assert np.bincount(other, minlength=21)[1:] / len(other) == pytest.approx(1 / 20, abs=0.005)
+
+
+@pytest.mark.parametrize("p", [0.001, 1 / 256, 0.15, 0.5, 0.9985])
+def test_a_byte_and_a_tie_break_give_the_probability_exactly(p: float) -> None:
+    """In documents so long that none is without a masked position."""
+    documents = Documents(np.ones((4, 1_000_003), dtype=np.int16), np.full(4, 1_000_003))
+    share = len(Masking(p).draw(documents, MODEL.words, keys(3)).flat) / 4_000_012
+    assert share == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 4_000_012))
+
+
+@given(p=st.floats(0.001, 1), seed=st.integers(0, 10_000))
+@example(p=1.0, seed=0)
+def test_every_document_has_a_masked_position_and_the_rest_is_left_alone(p: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    documents = Dirichlet(length=(1, 6)).sample(MODEL, 25, rng).finite()
+    masked = Masking(p, 0.2, 0.2).draw(documents, MODEL.words, keys(seed))
+    words = documents.words
+    selected, shown = masked.selected(words), masked.shown_words(words)
+    assert selected.any(1).all()
+    assert not selected[words < 0].any()
+    assert np.array_equal(shown[~selected], words[~selected])
+    assert np.array_equal(words[selected], masked.true)
+    assert np.array_equal(shown[selected], masked.shown)
+    if p == 1:
+        assert selected[words > 0].all()
+
+
+def test_take_gives_the_documents_asked_for() -> None:
+    documents = Dirichlet(length=(2, 6)).sample(MODEL, 10, np.random.default_rng(0)).finite()
+    masked = Masking(0.5).draw(documents, MODEL.words, keys(0))
+    words = documents.words
+    rows = np.array([7, 2, 2, 0])
+    assert np.array_equal(masked.take(rows).shown_words(words[rows]), masked.shown_words(words)[rows])
+    assert np.array_equal(masked.take(rows).true, words[rows][masked.selected(words)[rows]])
+
+
+def test_a_document_of_which_no_position_was_drawn_gets_one_uniformly() -> None:
+    n, lengths = 40_000, np.tile([4, 2], 20_000)
+    words = np.where(np.arange(4) < lengths[:, None], 1, -1)
+    masked = Masking(1e-9).draw(Documents(words, lengths), MODEL.words, keys(0))
+    assert masked.document.tolist() == list(range(n))
+    place = masked.flat % 4
+    assert np.bincount(place[::2], minlength=4) / 20_000 == pytest.approx([1 / 4] * 4, abs=0.02)
+    assert np.bincount(place[1::2], minlength=4) / 20_000 == pytest.approx([1 / 2, 1 / 2, 0, 0], abs=0.02)
+
+
+def test_what_a_masked_position_shows_unless_told() -> None:
+    """15% of the positions are masked; of these 80% show [MASK], 10% a random word, 10% their own."""
+    assert Masking() == Masking(p_mask=0.15, p_correct=0.1, p_random=0.1, fresh=True)
+    assert Masking().p_mask_word == pytest.approx(0.8)
+    assert Masking(0.2, 0.25, 0.5).p_mask_word == 0.25
+    assert Masking(0.2, 0.25, 0.5).k == pytest.approx(0.8 + 0.2 * 0.25)  # not masked, or masked and left as it is
+
+
+@pytest.mark.parametrize(("p_correct", "p_random"), [(0.9, 0.1), (0.5, 0.5), (1, 0), (0, 1)])
+def test_shares_that_sum_to_one_leave_nothing_for_the_mask(p_correct: float, p_random: float) -> None:
+    masking = Masking(0.5, p_correct, p_random)
+    assert masking.p_mask_word == 0  # exactly, though 1 - 0.9 - 0.1 is below 0
+    documents = Dirichlet(length=20).sample(MODEL, 200, np.random.default_rng(0)).finite()
+    masked = masking.draw(documents, MODEL.words, keys(0))
+    assert masked.shown.min() >= 1
+    assert masked.shown.max() <= MODEL.words
+    assert (masked.shown == masked.true).all() == (p_correct == 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"p_mask": 0}, "p_mask = 0: input should be greater than or equal to 0.000000001"),
+        ({"p_mask": 1.1}, "p_mask = 1.1: input should be less than or equal to 1"),
+        ({"p_correct": 1.5}, "p_correct = 1.5: input should be less than or equal to 1"),
+        ({"p_random": -0.1}, "p_random = -0.1: input should be greater than or equal to 0"),
+        ({"p_correct": 0.6, "p_random": 0.6}, r"p_correct \+ p_random = 1.2 is more than 1"),
+    ],
+)
+def test_impossible_probabilities_are_refused(bad: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Masking(**bad)  # type: ignore[arg-type]

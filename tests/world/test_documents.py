@@ -164,19 +164,9 @@ def test_infinite_documents_have_proportions_and_no_words(tmp_path: Path) -> Non
 def test_batches_hold_every_document_once() -> None:
     model, masking = TopicModel(4, 3), Masking()
     masked = Dirichlet(length=(2, 6)).sample(model, 1003, rng()).finite().masked(masking, model, keys(1))
-    batches = masked.batches(model, masking, np.dtype("float64"))
+    batches = [*masked.batches(model, masking, np.dtype("float64"))]
     assert [len(rows.context) for rows in batches] == [500, 500, 3]
     assert [rows.weight.sum() for rows in batches] == pytest.approx([1, 1, 1])
-
-
-def test_attention_that_sees_everything_is_the_default() -> None:
-    model, masking, real = TopicModel(4, 3), Masking(0.5), np.dtype("float64")
-    finite = Dirichlet(length=6).sample(model, 5, rng()).finite().masked(masking, model, keys(1))
-    for documents in (finite, every_document(model, 2)):
-        plain = next(iter(documents.batches(model, masking, real)))
-        told = next(iter(documents.batches(model, masking, real, uniform=False, hide_masked=False)))
-        for one, other in zip(plain, told, strict=True):
-            assert np.array_equal(one, other)
 
 
 def test_every_document_is_there_once() -> None:
@@ -211,15 +201,12 @@ def test_the_authors_ids_start_at_zero(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("1 2 END\n3 100 END\n", "line 2: word '100' is outside the vocabulary"),
-        ("1 x END\n", "line 1: word 'x' is outside the vocabulary"),
-        ("1 -2 END\n", "word '-2' is outside"),
-        ("1 ² END\n", "word '²' is outside"),
-        ("1 2 END\n\nEND\n", "line 3: the document has no words"),
-        ("1 2\n", "line 1: ends with '2'; expected 'END' last"),
-        ("END\n", "line 1: the document has no words"),
+        ("1 x END\n", "line 1: word 'x' is outside the vocabulary"), ("1 -2 END\n", "word '-2' is outside"),
+        ("1 ² END\n", "word '²' is outside"), ("1 2 END\n\nEND\n", "line 3: the document has no words"),
+        ("1 2\n", "line 1: ends with '2'; expected 'END' last"), ("END\n", "line 1: the document has no words"),
         ("", "holds no documents"),
     ],
-)
+)  # fmt: skip
 def test_bad_data_files_are_refused_with_line_and_word(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "d").write_text(text)
     with pytest.raises(InputError, match=message):

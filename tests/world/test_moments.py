@@ -47,16 +47,14 @@ def assert_moments_of_draws(prior: DocumentPrior, topics: int, moments: Moments 
 @pytest.mark.parametrize(
     ("prior", "topics"),
     [
-        (Dirichlet(alpha=0.3), 4),
-        (Dirichlet(alpha=[0.1, 2.0, 0.5]), 3),
-        (Fixed(topics_per_document=2), 5),
+        (Dirichlet(alpha=0.3), 4), (Dirichlet(alpha=[0.1, 2.0, 0.5]), 3), (Fixed(topics_per_document=2), 5),
         (Fixed(topics_per_document=2, weights=[1, 2, 3, 4, 0.5]), 5),
-        (Groups(groups=3, rho=0.7, topics_per_document=2), 9),
-        (Groups(groups=2, rho=0.0, topics_per_document=3), 4),
+        (Groups(groups=3, rho=0.7, topics_per_document=2), 9), (Groups(groups=2, rho=0.0, topics_per_document=3), 4),
         (LogisticNormal(covariance=1.0), 3),
+        (LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3),
         (LogisticNormal(mean=[0.0, 1.0, -1.0, 0.5], covariance=COVARIANCE), 4),
     ],
-)
+)  # fmt: skip
 def test_moments_are_those_of_many_draws(prior: DocumentPrior, topics: int) -> None:
     assert_moments_of_draws(prior, topics)
 
@@ -133,10 +131,6 @@ def test_moments_of_independent_normals_are_exact(scale: float) -> None:
     assert moments.second[0] == pytest.approx([weights @ theta**2, weights @ (theta * (1 - theta))], abs=1e-13)
 
 
-def test_independent_normals_of_unequal_law_are_those_of_draws() -> None:
-    assert_moments_of_draws(LogisticNormal(mean=[0.0, 1.0, -1.0], covariance=np.diag([0.0, 1.0, 4.0]).tolist()), 3)
-
-
 def test_wide_normals_of_many_means_are_quick_and_those_of_draws() -> None:
     """Larger steps over x, and each value of the grid once; beside a narrow one, whose steps stay as they were."""
     wide = LogisticNormal(mean=[0.0, 30.0, -120.0, 7.3], covariance=1e4)
@@ -191,10 +185,6 @@ def test_errors_of_correlated_normals_are_of_entries_means_and_eigenvalues() -> 
     assert second < mean  # E[theta] is not E[theta theta']
     again = correlated_normal(np.zeros(topics), np.eye(topics))
     assert (again.second == found.second).all()  # the points have a fixed seed
-
-
-def test_a_law_of_one_s_own_may_state_one_error() -> None:
-    assert Moments(np.full(4, 0.25), np.eye(4) / 4, 0.01).errors == (0.01, 0.01, 0.04)
 
 
 def test_a_covariance_of_zero_leaves_one_mixture() -> None:

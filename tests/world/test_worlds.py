@@ -1,7 +1,8 @@
-"""Topic models of every kind: the word-by-topic matrix against its definition, and what is made from it."""
+"""Topic models of every kind: the word-by-topic matrix, from files too, and what is made of it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,21 @@ from hypothesis import given, settings, strategies as st
 from safetensors.numpy import save_file
 
 from tests.model.test_passes import compare
+from tests.refusals import refused
 from tests.world.samples import keys, one_batch
 from topicscope import InputError, RunConfig
+from topicscope.ground import write_tensors
 from topicscope.model import ModelConfig, Objective
-from topicscope.world import Dirichlet, Fixed, InfiniteDocuments, Masking, TopicModel, sample_words
+from topicscope.world import (
+    Dirichlet,
+    Fixed,
+    InfiniteDocuments,
+    Masking,
+    TopicModel,
+    matrix_of,
+    read_matrix,
+    sample_words,
+)
 
 
 def test_topics_as_in_definition_1() -> None:
@@ -29,12 +41,8 @@ def test_topics_as_in_definition_1() -> None:
 def test_relations_of_words() -> None:
     model = TopicModel(2, 2)
     assert model.same_topic.astype(int).tolist() == [
-        [1, 0, 0, 0, 0],
-        [0, 1, 1, 0, 0],
-        [0, 1, 1, 0, 0],
-        [0, 0, 0, 1, 1],
-        [0, 0, 0, 1, 1],
-    ]
+        [1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 0, 0, 1, 1],
+    ]  # fmt: skip
     assert model.by_topic(np.arange(8).reshape(2, 4)).tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
 
 
@@ -42,6 +50,7 @@ def test_word_probabilities_inside_topics() -> None:
     assert TopicModel(2, 2).word_in_topic.tolist() == [0, 0.5, 0.5, 0.5, 0.5]
     shared = TopicModel(2, 2, [0.25, 0.75])
     assert shared.word_in_topic.tolist() == [0, 0.25, 0.75, 0.25, 0.75]
+    assert shared.word_topics.tolist() == [[0.25, 0], [0.75, 0], [0, 0.25], [0, 0.75]]
     own = TopicModel(2, 2, [[0.25, 0.75], [0.5, 0.5]])
     assert own.word_given_topic.tolist() == [[0.25, 0.75], [0.5, 0.5]]
     assert own.word_distribution(np.array([[0.5, 0.5]])).tolist() == [[0.125, 0.375, 0.25, 0.25]]
@@ -55,22 +64,14 @@ def test_word_probabilities_inside_topics() -> None:
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ([0.0, 1.0], "must be positive and sum to 1 in each topic"),
-        ([[0.5, 0.5], [0.0, 1.0]], "must be positive"),
-        ([-0.5, 1.5], "must be positive"),
-        ([0.5, 0.4], "sum to 1"),
-        ([0.5, 0.4999], "sum to 1"),
-        ([[0.5, 0.5]], "shape"),
-        ([0.5, 0.25, 0.25], "shape"),
+        ([0.0, 1.0], "must be positive and sum to 1 in each topic"), ([[0.5, 0.5], [0.0, 1.0]], "must be positive"),
+        ([-0.5, 1.5], "must be positive"), ([0.5, 0.4], "sum to 1"), ([0.5, 0.4999], "sum to 1"),
+        ([[0.5, 0.5]], "shape"), ([0.5, 0.25, 0.25], "shape"),
     ],
-)
+)  # fmt: skip
 def test_impossible_word_probabilities_are_refused(probabilities: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         RunConfig.of({"topic_model": {"topics": 2, "words_per_topic": 2, "word_probabilities": probabilities}})
-
-
-def test_words_by_topic() -> None:
-    assert TopicModel(2, 2, [0.25, 0.75]).word_topics.tolist() == [[0.25, 0], [0.75, 0], [0, 0.25], [0, 0.75]]
 
 
 @st.composite
@@ -198,10 +199,7 @@ def test_a_matrix_comes_from_an_array_or_a_file(tmp_path: Path) -> None:
         ({"matrix": [], "topics": 1}, "got no row"),
         ({"matrix": 3}, "topic_model.matrix = 3: input should be a list"),
         ({"matrix": "nowhere.csv"}, "nowhere.csv cannot be read"),
-        (
-            {"matrix": [[1.0]], "zipf": 1},
-            "topic_model.matrix says everything about the words; leave topic_model.zipf out",
-        ),
+        ({"matrix": [[1.0]], "zipf": 1}, "topic_model.matrix says everything about the words; leave"),
         ({"matrix": [[1.0]], "words_per_topic": 4}, "leave topic_model.words_per_topic out"),
         ({"matrix": [[1.0]], "topics": 2}, "topic_model.matrix has 1 columns, but there are 2 topics"),
         ({"words_per_topic": [3, 4], "topics": 3}, "has 2 numbers, but there are 3 topics"),
@@ -218,10 +216,7 @@ def test_a_matrix_comes_from_an_array_or_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_impossible_topics_are_refused_in_one_line(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError) as error:
-        RunConfig.of({"topic_model": wrong})
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    assert message in refused("", RunConfig.of, {"topic_model": wrong})
 
 
 def test_what_needs_equal_blocks_says_so() -> None:
@@ -257,6 +252,11 @@ def test_infinite_rows_equal_enumeration(model: TopicModel, uniform: bool, seed:
     assert rows.weight == pytest.approx(joint.sum(2)[rows.document, rows.query], abs=1e-12)
     assert (rows.context if uniform else np.exp(rows.context)) == pytest.approx(seen, abs=1e-12)
     assert one_batch(InfiniteDocuments(theta), model, MASKING).context.shape == (1, 2, v)
+    (hidden,) = InfiniteDocuments(theta).batches(model, MASKING, uniform=uniform, hide_masked=True)
+    own = np.insert(theta @ model.word_topics.T, 0, 0, axis=1)
+    assert (hidden.context if uniform else np.exp(hidden.context)) == pytest.approx(own, abs=1e-12)
+    for name in ("document", "query", "weight", "target", "target_weight"):
+        assert np.array_equal(getattr(hidden, name), getattr(rows, name))
 
 
 @settings(max_examples=25, deadline=None)
@@ -267,3 +267,98 @@ def test_collapsed_equals_dense_in_any_world(model: TopicModel, loss: Any, train
     masked = documents.masked(MASKING, model, keys(1))
     errors = compare(config, Objective(loss=loss), model, MASKING, masked, torch.float64)
     assert max(errors) < 1e-10
+
+
+MATRIX = np.array([[1.5, -2.0, 0.25], [0.0, 4.0, 1e-3]])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    np.save(tmp_path / "m.npy", MATRIX)
+    np.savetxt(tmp_path / "m.csv", MATRIX, delimiter=",")
+    write_tensors(tmp_path / "one.safetensors", {"whatever": MATRIX})
+    write_tensors(tmp_path / "two.safetensors", {"embedding": 2 * MATRIX, "value": MATRIX.astype(np.float32)})
+    (tmp_path / "run").mkdir()
+    write_tensors(tmp_path / "run" / "weights.safetensors", {"embedding": 2 * MATRIX, "value": MATRIX})
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "cut.safetensors").write_bytes((tmp_path / "two.safetensors").read_bytes()[:40])
+    write_tensors(tmp_path / "vector.safetensors", {"value": MATRIX[0]})
+    write_tensors(tmp_path / "nan.safetensors", {"value": MATRIX * np.nan})
+    np.save(tmp_path / "complex.npy", MATRIX * 1j)
+    np.savez(tmp_path / "archive.npz", MATRIX)
+    (tmp_path / "archive.npz").rename(tmp_path / "archive.npy")
+    np.save(tmp_path / "none.npy", MATRIX[:0])
+    write_tensors(tmp_path / "other.safetensors", {"key": MATRIX, "query": MATRIX})
+    (tmp_path / "lone").mkdir()
+    write_tensors(tmp_path / "lone" / "weights.safetensors", {"key": MATRIX})
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["m.npy", "m.csv", "one.safetensors", "two.safetensors", "run"])
+def test_a_matrix_is_read_from_every_kind_of_file(files: Path, name: str) -> None:
+    matrix = read_matrix(str(files / name), "matrix")
+    assert matrix.dtype == float
+    assert matrix == pytest.approx(MATRIX)
+    assert matrix_of(str(files / name), "matrix") == pytest.approx(MATRIX)
+    if name in ("two.safetensors", "run"):  # the tensor asked for is taken
+        assert read_matrix(str(files / name), "embedding", "embedding") == pytest.approx(2 * MATRIX)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere.npy", "matrix .*nowhere.npy cannot be read: No such file"),
+        ("nowhere.safetensors", "nowhere.safetensors cannot be read: No such file"),
+        ("cut.safetensors", "cut.safetensors is damaged or cut off"),
+        ("vector.safetensors", r"has shape \(3,\); expected a matrix with rows and columns"),
+        ("nan.safetensors", "not finite"),
+        ("none.npy", r"has shape \(0, 3\); expected a matrix with rows and columns"),
+        ("other.safetensors", "other.safetensors holds key, query; expected a matrix named 'value'"),
+        ("complex.npy", "it holds no array of real numbers"),
+        ("archive.npy", "it holds no array of real numbers"),
+        ("empty", "empty has no weights.safetensors; give the folder of one finished training run"),
+        ("lone", "lone holds key; expected a matrix named 'value'"),
+    ],
+)
+def test_what_holds_no_such_matrix_is_refused(files: Path, name: str, message: str) -> None:
+    refused(message, read_matrix, str(files / name), "matrix")
+
+
+@pytest.mark.parametrize("name", ["run.npy", "run.safetensors", "run.csv"])
+def test_a_run_folder_is_one_whatever_its_name(files: Path, name: str) -> None:
+    (files / "run").rename(files / name)
+    assert read_matrix(str(files / name), "matrix") == pytest.approx(MATRIX)
+
+
+@pytest.mark.parametrize("matrix", [np.array([[3]]), np.array([[True, False]]), np.array([[1e100, -1e100]])])
+def test_whole_numbers_truth_values_and_large_numbers_are_read(tmp_path: Path, matrix: np.ndarray) -> None:
+    np.save(tmp_path / "m.npy", matrix)
+    assert read_matrix(str(tmp_path / "m.npy"), "matrix").tolist() == matrix.astype(float).tolist()
+
+
+@pytest.mark.parametrize("entry", [1.2e100, -1.2e100, np.inf, np.nan])
+def test_one_entry_that_is_too_large_or_not_finite_is_refused(tmp_path: Path, entry: float) -> None:
+    np.save(tmp_path / "m.npy", np.array([[1.0, entry]]))
+    with pytest.raises(InputError, match=r"m.npy: holds numbers that are not finite, or beyond 1e\+100"):
+        read_matrix(str(tmp_path / "m.npy"), "matrix")
+
+
+def test_nothing_in_a_file_is_executed(tmp_path: Path) -> None:
+    class Executed:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    np.save(tmp_path / "m.npy", np.array([[Executed()]], dtype=object), allow_pickle=True)
+    refused("cannot read a matrix", read_matrix, str(tmp_path / "m.npy"), "matrix")
+    assert not (tmp_path / "made").exists()
+
+
+def test_rows_become_a_matrix() -> None:
+    assert matrix_of([[1, 2], [3, 4]], "m").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    refused(r"m: expected rows of equal length, at least one; got rows of \[1, 2\]", matrix_of, [[1], [2, 3]], "m")
+
+
+def test_types_that_numpy_has_not_are_named(tmp_path: Path) -> None:
+    header = b'{"w":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]}}'
+    (tmp_path / "m.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
+    refused(r"m\.safetensors .*(BF16|bfloat16).*float32", read_matrix, str(tmp_path / "m.safetensors"), "matrix")

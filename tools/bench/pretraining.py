@@ -87,7 +87,7 @@ def part_rows(loop: Loop, step: float, rounds: int, device: str) -> list[Row]:
     def tracked() -> None:
         for number in range(STEPS):
             loop.tracker.record(number, 0.0)
-            loop.tracker.measured(batch.scale, 1, batch.scale)
+            loop.tracker.measured.append((batch.scale, 1, batch.scale))
         loop.tracker.rows()
 
     def made() -> None:

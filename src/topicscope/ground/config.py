@@ -22,8 +22,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, Valida
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
-from topicscope.ground.checked import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
 from topicscope.ground.errors import InputError, refuse, refusing, reported
+from topicscope.ground.files import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
 
 MOST = 10**9  # of whatever is counted
 LARGEST = 1e6  # rates and scales
@@ -82,12 +82,15 @@ Matrix = Annotated[list[Row], Field(max_length=LONGEST_LIST)]
 
 
 def load_settings(path: str | Path, what: str = "config", *, own: bool = False) -> dict[str, Any]:
-    """The nested settings of a YAML file, not yet checked."""
     with refusing((InputError,), "", "; give the path of a YAML file"):
         text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
     settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
-    if settings is not None and not isinstance(settings, dict):
-        raise InputError(f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values")
+    refuse(
+        (
+            settings is not None and not isinstance(settings, dict),
+            f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values",
+        )
+    )
     return settings or {}
 
 
@@ -222,7 +225,6 @@ class Config:
         return type(self).of(whole)
 
     def with_seeds(self, count: int) -> list[Self]:
-        """The same run with `count` seeds: seed, seed + 1, ..."""
         refuse(
             (count < 1, f"seeds: {count}; expected at least one"),
             (
@@ -236,8 +238,7 @@ class Config:
     def absolute(self) -> Self:
         """File names in full, so that a run can be resumed from anywhere; what names no file stays as it is."""
         settings = flat(self.as_dict())
-        full = {name: _absolute(settings.get(name)) for name in self.FILES}
-        changes = {name: value for name, value in full.items() if value != settings.get(name)}
+        changes = {name: full for name in self.FILES if (full := _absolute(settings.get(name))) != settings.get(name)}
         return self.changed(changes) if changes else self
 
 

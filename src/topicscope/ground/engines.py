@@ -56,7 +56,6 @@ def open_engine(
 
 
 def check_engine(name: str, *, workers: int | None = None, address: str | None = None) -> None:
-    """Check the name and options of an engine, before anything is loaded or started."""
     refuse(
         (name not in ENGINES, f"engine {name!r}; expected {', '.join(ENGINES)}"),
         (
@@ -79,13 +78,11 @@ def check_engine(name: str, *, workers: int | None = None, address: str | None =
 def serial(
     work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
-    """The engine of this process: one item after another."""
     for number, item in enumerate(items):
         yield number, work(common, item)
 
 
 def in_order(results: Iterator[tuple[int, Output]]) -> Iterator[Output]:
-    """Results in the order of their items, whatever order they come in."""
     waiting, following = dict[int, Output](), 0
     for number, result in results:
         waiting[number] = result
@@ -291,8 +288,6 @@ def tasks(
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine before it is opened: with the number of workers, an address, and the GPUs of a task."""
-
     opened: Callable[[int | None, str, float], AbstractContextManager[Engine]]
     place: str  # where the work is done, in a few words
 

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -53,7 +53,6 @@ class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
 
 
 def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
-    """Raise an InputError with the first message whose condition holds."""
     for wrong, *reason in checks:
         if wrong:
             raise InputError(*reason)
@@ -88,12 +87,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def reported(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any], where: str) -> str:
     """Pydantic's report in one line: the key and, if it is unknown, the nearest known one."""
     errors = error.errors()
-    first = next((e for e in errors if e["type"] in _UNKNOWN), None) or _deepest(errors)
+    path = _path(errors[0])
+    # the first error; or, of a value that may be of several kinds, what is wrong inside it with one of them
+    deepest = max((e for e in errors if _path(e)[: len(path)] == path), key=lambda e: len(_path(e)))
+    first = next((e for e in errors if e["type"] in _UNKNOWN), deepest)
     path = _path(first)
     key = ".".join(path)
     if first["type"] in _UNKNOWN:
         schema = adapter.json_schema()
-        elsewhere = _sections_with(schema, path[-1])
+        sections = _follow(schema, schema).get("properties", {})
+        having = [
+            name for name, node in sections.items() if "items" not in node and path[-1] in _fields_at(schema, [name])
+        ]
+        elsewhere = " or ".join(repr(f"{name}.{path[-1]}") for name in having)  # such as 'masking.p_mask'
         hint = f"did you mean {elsewhere}?" if elsewhere else nearest(path[-1], _fields_at(schema, path[:-1]))
         return f"{where}: unknown key {key!r}; {hint}"
     if first["type"].startswith("missing"):
@@ -107,7 +113,6 @@ def reported(error: pydantic.ValidationError, adapter: pydantic.TypeAdapter[Any]
 
 
 def plain_words(kind: str, message: str) -> str:
-    """What pydantic says of one error, without the words of programmers."""
     if kind in _PLAIN:
         return f"{_SHOULD}{_PLAIN[kind]}"
     message = message.removeprefix("Value error, ")
@@ -116,12 +121,6 @@ def plain_words(kind: str, message: str) -> str:
 
 def _path(error: ErrorDetails) -> list[str]:
     return [str(part) for part in error["loc"] if not _UNION.match(str(part))]
-
-
-def _deepest(errors: Sequence[ErrorDetails]) -> ErrorDetails:
-    """The first error; or, of a value that may be of several kinds, what is wrong inside it with one of them."""
-    path = _path(errors[0])
-    return max((e for e in errors if _path(e)[: len(path)] == path), key=lambda e: len(_path(e)))
 
 
 _SHOULD = "input should be "
@@ -143,13 +142,6 @@ def _fields_at(schema: JsonSchemaValue, path: list[str]) -> list[str]:
     for part in (part for part in path if not part.isdigit()):  # all elements of a list have the same keys
         node = _follow(schema, node.get("properties", {}).get(part, {}))
     return list(_follow(schema, node).get("properties", {}))
-
-
-def _sections_with(schema: JsonSchemaValue, name: str) -> str:
-    """A key of this name in the sections of a config, such as 'masking.p_mask'; '' where none has it."""
-    sections = _follow(schema, schema).get("properties", {})
-    having = [part for part, node in sections.items() if "items" not in node and name in _fields_at(schema, [part])]
-    return " or ".join(repr(f"{part}.{name}") for part in having)
 
 
 def _follow(schema: JsonSchemaValue, node: JsonSchemaValue) -> JsonSchemaValue:

@@ -14,7 +14,7 @@ import platform
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
@@ -24,9 +24,22 @@ from typing import Annotated, Any, Literal, cast
 import filelock
 import pydantic
 
-from topicscope.ground.checked import AnyPath, file_digest, parse_json, parse_yaml, read_bytes, read_text, shown, sound
 from topicscope.ground.errors import InputError, one_line, refuse, refusing
-from topicscope.ground.files import FULL, named, read_json as read_json, write_json, write_yaml
+from topicscope.ground.files import (
+    FULL,
+    AnyPath,
+    file_digest,
+    named,
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    read_json as read_json,
+    read_text,
+    shown,
+    sound,
+    write_json,
+    write_yaml,
+)
 
 ABOUT, CONFIG, ENVIRONMENT, RESULTS = "about.json", "config.yaml", "environment.json", "results.json"
 Status = Literal["starting", "running", "done", "stopped", "diverged"]
@@ -35,8 +48,6 @@ UNFINISHED = ("starting", "running")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder that topicscope writes."""
-
     name: str
     format: int
     adds: tuple[str, ...] = ()
@@ -96,7 +107,6 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
 
 
 def check_digest(path: AnyPath, about: About, name: str) -> None:
-    """Raise InputError unless a file of a folder is the one that was written."""
     file, again = Path(path) / name, _again(path, about)
     refuse(
         (
@@ -128,7 +138,6 @@ def read_results(path: AnyPath) -> Any:
 
 
 def command() -> str:
-    """The command line of this process, as a user would type it."""
     path = Path(sys.argv[0] if sys.argv and sys.argv[0] else "python")
     as_module = path.name == "__main__.py" and path.parent.name == "topicscope"
     return shown(shlex.join(["topicscope" if as_module else path.name, *sys.argv[1:]]))
@@ -405,6 +414,26 @@ def join_folder(
     if kind.resumes != "never":
         folder.begin()
     return folder
+
+
+@contextmanager
+def open_runs(
+    path: AnyPath | None,
+    kind: Kind,
+    settings: Sequence[Mapping[str, object]],
+    *,
+    single: bool,
+    resume: bool,
+    force: bool,
+) -> Iterator[tuple[Folder | None, list[Folder]]]:
+    """The folder of one run or of several, and that of each run; None and no folders where nothing is written."""
+    if path is None:
+        yield None, []
+        return
+    stored, runs = (settings[0], None) if single else ({"runs": list(settings)}, len(settings))
+    with open_folder(path, kind, stored, resume=resume, force=force, runs=runs) as whole:
+        members = zip(member_paths(path, len(settings)), settings, strict=True)
+        yield whole, [whole] if single else [join_folder(place, kind, one, resume=True) for place, one in members]
 
 
 def _forget(path: Path) -> None:

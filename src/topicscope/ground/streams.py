@@ -1,16 +1,30 @@
-"""Random streams: every draw comes from a stream named by a seed, a purpose and an index.
-
-No draw depends on what ran before it.
+"""Random streams: every draw comes from a stream named by a seed, a purpose and an index, whatever ran before it.
 
 So a run can be resumed at any block of steps, and a member of an ensemble sees exactly what it sees alone.
 
 >>> generator(0, Stream.DEV_DOCUMENTS).integers(100, size=3).tolist()
 [52, 88, 99]
+
+Random bits by place instead of by order: a number is a function of a key and a place (SplitMix64: Steele, Lea and Flood
+2014), so that any device can make any of them. All of it is arithmetic of 64-bit integers, the same everywhere.
+
+>>> import torch
+>>> bits(key_of(0, Stream.ORDER), torch.arange(2)).tolist()
+[-3435053507485445911, 893928252525922383]
 """
 
+from __future__ import annotations
+
 from enum import IntEnum, unique
+from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float, Int
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Key = int | Int[Tensor, "..."]
 
 
 @unique
@@ -63,3 +77,30 @@ def generator(seed: int, stream: Stream, *index: int) -> np.random.Generator:
 
 def torch_seed(seed: int, stream: Stream, *index: int) -> int:
     return int(np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)[0] >> 1)
+
+
+STEP, FIRST, SECOND = (
+    number - 2**64 for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)  # as signed numbers of 64 bits
+
+
+def key_of(seed: int, stream: Stream, *index: int) -> int:
+    state = np.random.SeedSequence([seed, int(stream), *index]).generate_state(1, np.uint64)
+    return int(state.view(np.int64)[0])
+
+
+def bits(key: Key, place: Int[Tensor, ...]) -> Int[Tensor, ...]:
+    mixed = place * STEP + ((key + STEP + 2**63) % 2**64 - 2**63 if isinstance(key, int) else key + STEP)
+    mixed = _folded(mixed, 30).mul_(FIRST)
+    mixed = _folded(mixed, 27).mul_(SECOND)
+    return _folded(mixed, 31)
+
+
+def _folded(number: Int[Tensor, ...], shift: int) -> Int[Tensor, ...]:
+    """number ^ (number >> shift), in place, for numbers without a sign."""
+    return number.bitwise_xor_((number >> shift).bitwise_and_(2 ** (64 - shift) - 1))
+
+
+def uniform(key: Key, place: Int[Tensor, ...]) -> Float[Tensor, ...]:
+    """Numbers from 0 to 1, 1 excluded: 53 bits each, the same on every device."""
+    return ((bits(key, place) >> 11).bitwise_and_(2**53 - 1)).double().mul_(2.0**-53)

@@ -7,8 +7,14 @@ from .config import (
     settings_that_cost as settings_that_cost,
 )
 from .data import train_tokenizer as train_tokenizer
-from .loop import Loop as Loop, build_optimizer as build_optimizer
-from .model import BLOCK as BLOCK, MaskedLoss as MaskedLoss, Masker as Masker, build_model as build_model
+from .loop import (
+    BLOCK as BLOCK,
+    Loop as Loop,
+    MaskedLoss as MaskedLoss,
+    Masker as Masker,
+    build_model as build_model,
+    build_optimizer as build_optimizer,
+)
 from .run import (
     PretrainResults as PretrainResults,
     PretrainRun as PretrainRun,

@@ -53,8 +53,6 @@ Rows = Annotated[int, Field(ge=1, le=10**6), number_only]
 
 @section
 class Text:
-    """The corpus of a pretraining run, with the settings of `Corpus`."""
-
     corpus: Annotated[list[Name], Field(min_length=1, max_length=LONGEST_LIST)]
     text_field: Name = "text"
     split: Literal["auto", "line", "paragraph", "file"] = "auto"
@@ -72,8 +70,6 @@ class TokenizerSettings:
 
 @section
 class Shape:
-    """The transformer."""
-
     architecture: Literal["bert", "roberta", "albert", "electra", "bart"] = "bert"
     layers: Layers = 4
     heads: Heads = 4

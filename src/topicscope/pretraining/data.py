@@ -171,7 +171,6 @@ class Rows:
 
 
 def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Progress = silent) -> Tokenizer:
-    """The tokenizer that the config names, or one trained on the corpus."""
     settings = config.tokenizer
     if settings.existing is None:
         progress("training a tokenizer")

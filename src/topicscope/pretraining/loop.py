@@ -1,23 +1,25 @@
-"""The steps of a run, their batches, and the checkpoint to resume them from.
+"""The steps of a run: the transformer, its masks and its loss, batches, and the checkpoint to resume from.
 
 Every process draws the rows and masks of the whole step, and computes its share of them. No step waits for a number
 of the step before it: losses and norms stay on the device until a block of them is written.
 """
 
+import math
+import re
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 
 from topicscope.ground import (
     MetricsFile,
@@ -26,20 +28,23 @@ from topicscope.ground import (
     check_tensors,
     fingerprint,
     metric_lines,
+    needed,
     read_checkpoint,
     refuse,
     silent,
     torch_seed,
     write_tensors,
 )
-from topicscope.language import LibraryModel, Tokenizer
-from topicscope.pretraining.config import PretrainConfig
+from topicscope.language import LibraryModel, Tokenizer, shifted_right
+from topicscope.measure import ROTATION_SPAN, rotations
+from topicscope.pretraining.config import Masking, PretrainConfig, Shape
 from topicscope.pretraining.data import Rows, token_group
-from topicscope.pretraining.model import BLOCK, MaskedLoss, Masker, Tracker, attention_layers, build_model
 from topicscope.pretraining.run import (
     ADVICE,
     CHECKPOINT,
+    FIGURES,
     MODEL,
+    PARTS,
     SNAPSHOTS,
     PretrainResults,
     PretrainRun,
@@ -48,9 +53,206 @@ from topicscope.pretraining.run import (
     write_pretrained,
 )
 
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+BLOCK = 50  # so many steps are read out together, so that a GPU does not wait at every step
+# the library's names of our sizes
+ENCODER = {
+    "dim": ["hidden_size"],
+    "layers": ["num_hidden_layers"],
+    "heads": ["num_attention_heads"],
+    "feedforward": ["intermediate_size"],
+    "dropout": ["hidden_dropout_prob", "attention_probs_dropout_prob"],
+}
+BART = {
+    "dim": ["d_model"],
+    "layers": ["encoder_layers", "decoder_layers"],
+    "heads": ["encoder_attention_heads", "decoder_attention_heads"],
+    "feedforward": ["encoder_ffn_dim", "decoder_ffn_dim"],
+    "dropout": ["dropout", "attention_dropout", "activation_dropout"],
+}
+# names of the modules between the last hidden states and the logits; other models have `lm_head`
+HEADS = {"bert": ["cls"], "albert": ["predictions"], "electra": ["generator_predictions", "generator_lm_head"]}
+
+
+def build_model(config: PretrainConfig, tokenizer: Tokenizer) -> LibraryModel:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS))
+        model = needed("transformers", "pretraining").AutoModelForMaskedLM.from_config(
+            library_config(config.model, tokenizer, config.length)
+        )
+    with torch.no_grad():  # everything else stays as the library made it
+        for number, layer in enumerate(attention_layers(model)):
+            for which, part in enumerate(PARTS):
+                scale, matrix = config.model.init_scale_of(part, layer.layer), getattr(layer, part)
+                if scale != "usual":
+                    seed = torch_seed(config.seed, Stream.PRETRAINED_WEIGHTS, 1 + number, which)
+                    matrix.copy_(scale * torch.randn(matrix.shape, generator=torch.Generator().manual_seed(seed)))
+    return model
+
+
+def library_config(shape: Shape, tokenizer: Tokenizer, length: int) -> "PretrainedConfig":
+    sizes = {**vars(shape), "feedforward": shape.feedforward or 4 * shape.dim}
+    names = BART if shape.architecture == "bart" else ENCODER
+    settings = {name: sizes[part] for part in names for name in names[part] if sizes[part] != "usual"}
+    ids = {"pad": tokenizer.pad_token_id, "bos": tokenizer.cls_token_id, "eos": tokenizer.sep_token_id}
+    settings |= {f"{name}_token_id": number for name, number in ids.items() if number is not None}
+    ends = {"decoder_start_token_id": ids["eos"] or 0, "forced_eos_token_id": ids["eos"]}
+    narrow = {"embedding_size": min(128, shape.dim)}
+    settings |= {"bart": ends, "albert": narrow, "electra": narrow}.get(shape.architecture, {})
+    if shape.architecture == "roberta":  # its positions start after its padding token's number
+        length += settings.get("pad_token_id", 1) + 1
+    return needed("transformers", "pretraining").AutoConfig.for_model(
+        shape.architecture, vocab_size=len(tokenizer), max_position_embeddings=length, **settings
+    )
+
+
+STACKS = ("encoder", "decoder", "cross")
+
+
+@dataclass(frozen=True)
+class AttentionLayer:
+    """The matrices of one attention layer, heads side by side."""
+
+    name: str  # '0', '1', ...; 'encoder_0', 'decoder_0', 'cross_0' in models of several parts
+    layer: int
+    key: Float[Tensor, "d d"]
+    query: Float[Tensor, "d d"]
+    value: Float[Tensor, "d d"]
+
+
+def attention_layers(model: LibraryModel) -> list[AttentionLayer]:
+    """In the order of the layers; a model that uses one layer again and again (ALBERT) has one."""
+    found = [
+        (
+            2 if "encoder_attn" in path else 1 if ".decoder." in path else 0,
+            int(re.findall(r"\.(\d+)\.", path)[-1]),
+            [getattr(module, name).weight for name in names],
+        )
+        for path, module in model.named_modules()
+        for names in (PARTS, ("k_proj", "q_proj", "v_proj"))
+        if all(isinstance(getattr(module, name, None), nn.Linear) for name in names)
+    ]
+    several = any(stack > 0 for stack, _, _ in found)
+    return [
+        AttentionLayer(f"{STACKS[stack]}_{layer}" if several else str(layer), layer, *weights)
+        for stack, layer, weights in sorted(found, key=lambda entry: entry[:2])
+    ]
+
+
+class Masker:
+    """Draws masks. Each micro-batch has a random stream of its own: every process can draw the masks of all."""
+
+    def __init__(self, tokenizer: Tokenizer, masking: Masking, seed: int) -> None:
+        self.seed, self.special = seed, torch.tensor(tokenizer.all_special_ids)
+        self.collator = needed("transformers", "pretraining").DataCollatorForLanguageModeling(
+            tokenizer,
+            mlm=True,
+            mlm_probability=masking.p_mask,
+            mask_replace_prob=1 - masking.p_correct - masking.p_random,
+            random_replace_prob=masking.p_random,
+        )
+
+    def __call__(
+        self, rows: Int[np.ndarray, "B N"], step: int, number: int, stream: Stream = Stream.MASKED_TOKENS
+    ) -> tuple[Int[Tensor, "B N"], Int[Tensor, " M"], Int[Tensor, " M"]]:
+        """What the model sees, the places (in the flattened rows) whose token it predicts, and these tokens."""
+        tokens = torch.from_numpy(rows.astype(np.int64))
+        self.collator.generator = torch.Generator().manual_seed(torch_seed(self.seed, stream, step, number))
+        shown, labels = self.collator.torch_mask_tokens(tokens, special_tokens_mask=torch.isin(tokens, self.special))
+        places = torch.nonzero(labels.flatten() != -100)[:, 0]
+        return shown, places, labels.flatten()[places]
+
+
+class MaskedLoss(nn.Module):
+    """The sum over masked places, which alone go through the output head, of -log p(token), in nats."""
+
+    def __init__(self, model: LibraryModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, shown: Int[Tensor, "B N"], places: Int[Tensor, " M"], targets: Int[Tensor, " M"]
+    ) -> Float[Tensor, ""]:
+        """A decoder reads the whole text, one place later, and predicts the masked tokens: denoising."""
+        config = self.model.config
+        inputs: dict[str, Tensor | bool] = {"input_ids": shown}
+        if config.is_encoder_decoder:
+            text = shown.flatten().index_copy(0, places, targets).view_as(shown)
+            inputs["decoder_input_ids"], _ = shifted_right(text, torch.ones_like(text), config)
+            inputs["use_cache"] = False
+        rows = self.model.base_model(**inputs).last_hidden_state.flatten(0, 1)[places]
+        for name in HEADS.get(config.model_type, ["lm_head"]):
+            rows = getattr(self.model, name)(rows)
+        logits = rows + self.model.final_logits_bias if config.model_type == "bart" else rows
+        return nn.functional.cross_entropy(
+            logits.float() if logits.dtype == torch.bfloat16 else logits, targets, reduction="sum"
+        )
+
+
+class Tracker:
+    """Row s describes the weights before step s, and their loss on batch s.
+
+    Figures stay on the device until a block of them is read: a look at each would make the host wait at every step.
+    """
+
+    def __init__(self, layers: list[AttentionLayer]) -> None:
+        self.layers = layers
+        self.matrices = [getattr(layer, part) for part in PARTS for layer in layers]
+        count, value = len(layers), layers[0].value
+        self.names = (
+            *FIGURES,
+            *(f"norm_{part}_{layer.name}" for part in PARTS for layer in layers),
+            *(f"rotation_{layer.name}" for layer in layers),
+        )
+        self.table = torch.zeros((BLOCK, 4 * count), device=value.device)  # norms, and products with W_V ten steps ago
+        # W_V at the last steps, as a ring
+        self.history = torch.zeros((ROTATION_SPAN, count, value.numel()), device=value.device)
+        self.past_norms = np.full((ROTATION_SPAN, count), math.nan)  # oldest first
+        self.start = 0  # step of the first row held
+        # of each row held; the final weights make no step, and have a rate alone
+        self.rates: list[float] = []
+        # the loss summed over this process's share of the masked places, those of the whole step, the gradient's norm
+        self.measured: list[tuple[Float[Tensor, ""], int, Float[Tensor, ""]]] = []
+        self.held_out: dict[int, Float[Tensor, ""]] = {}  # by row: this process's share
+
+    @property
+    def row(self) -> int:
+        return len(self.rates)
+
+    @torch.no_grad()
+    def record(self, step: int, lr: float) -> None:
+        row, norms = self.table[self.row], 3 * len(self.layers)
+        self.start = step if self.row == 0 else self.start
+        torch.stack(torch._foreach_norm(self.matrices), out=row[:norms])
+        ring, now = self.history[step % ROTATION_SPAN], torch.stack([layer.value.flatten() for layer in self.layers])
+        torch.sum(ring.mul_(now), 1, out=row[norms:])  # |before| |now| cos; `rows` turns it into a rotation
+        ring.copy_(now)
+        self.rates.append(lr)
+
+    def rows(self, added: Callable[[Tensor], Tensor] = lambda shares: shares) -> Float[np.ndarray, "S M"]:
+        """The figures of all steps since the last call; `added` adds up the shares of all processes."""
+        missing = torch.full((), math.nan, device=self.table.device)
+        measured = self.measured + [(missing, 1, missing)] * (self.row - len(self.measured))
+        losses, places, norms = zip(*measured, strict=True)
+        held_out = [self.held_out.get(row, missing) for row in range(self.row)]
+        shares = added(torch.stack([*losses, *held_out])).reshape(2, self.row).cpu()
+        shares[0] /= torch.tensor(places, dtype=shares.dtype)
+        gradient_norms = torch.stack(norms).cpu()
+        figures = np.column_stack([shares[0], self.rates, gradient_norms, shares[1]])  # in the order of FIGURES
+        table = np.concatenate([figures, self.table[: self.row].cpu().numpy()], 1)
+        turning = len(self.names) - len(self.layers)  # the first column of rotations; norms of W_V are before it
+        lengths = np.concatenate([self.past_norms, table[:, turning - len(self.layers) : turning]])
+        table[:, turning:] = rotations(table[:, turning:], lengths)
+        self.past_norms = lengths[-ROTATION_SPAN:]
+        for held in (self.rates, self.measured, self.held_out):
+            held.clear()
+        return table
+
 
 def build_optimizer(config: PretrainConfig, model: LibraryModel) -> torch.optim.Optimizer:
-    """AdamW or SGD of torch.optim; biases and norms do not decay."""
     settings = config.optimizer
     groups = [
         {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": settings.weight_decay},
@@ -175,8 +377,6 @@ DIGITS = 9  # digits of numbers in metrics.jsonl: enough to bring a float32 back
 
 
 class Loop:
-    """One run: its model, optimiser, rows and tracker, and the step that it has reached."""
-
     def __init__(
         self, config: PretrainConfig, corpus: Iterable[str], tokenizer: Tokenizer, folder: Path | None, accelerator: Any
     ) -> None:
@@ -184,15 +384,14 @@ class Loop:
         self.writes = folder if accelerator.is_main_process else None  # the folder that this process writes to
         self.metrics = None if self.writes is None else MetricsFile(self.writes)
         self.fingerprint = fingerprint(config.as_dict())
-        self.rank, self.processes = accelerator.process_index, accelerator.num_processes
-        self.device = accelerator.device
+        self.device, self.processes = accelerator.device, accelerator.num_processes
         self.rows = Rows(
             corpus,
             tokenizer,
             config.length,
             config.seed,
             held_out=config.held_out.share,
-            rank=self.rank,
+            rank=accelerator.process_index,
             processes=self.processes,
         )
         self.batches = Batches(config, self.rows, tokenizer, accelerator)
@@ -207,18 +406,17 @@ class Loop:
 
     def run(self, progress: Progress = silent) -> PretrainRun:
         with closing(self.batches):
-            finite = self._train(progress)
+            status = "done" if self._train(progress) else "diverged"
             self.accelerator.wait_for_everyone()
             progress("writing the model")
-        return self._end("done" if finite else "diverged")
+        return self._end(status)
 
     def _train(self, progress: Progress) -> bool:
         """All steps; False if the loss is no longer a number."""
         config, began = self.config, time.perf_counter()
         progress("reading text")
-        written = ""
-        if self.folder is not None and (self.folder / CHECKPOINT).exists():
-            written = self.load(self.folder / CHECKPOINT)
+        stored = None if self.folder is None else self.folder / CHECKPOINT
+        written = self.load(stored) if stored is not None and stored.exists() else ""
         if self.metrics is not None and self.step:
             self.metrics.cut(self.step, written)
         elif self.metrics is not None:
@@ -226,7 +424,7 @@ class Loop:
         self.loss_of = self.accelerator.prepare(self.own_loss)
         if self.processes > 1:
             token_group()  # all processes make it together, before a thread needs it
-        held_out = HeldOutLoss(self.batches, self.tokenizer, self.rank)
+        held_out = HeldOutLoss(self.batches, self.tokenizer, self.accelerator.process_index)
         self.accelerator.wait_for_everyone()
         snapshots, finite = set(config.snapshot_steps), True
         while finite:
@@ -239,9 +437,9 @@ class Loop:
                 self._flush()
                 break
             self.advance()
-            if self.tracker.row == BLOCK or self._at_checkpoint(self.step) or self.step == config.steps:
+            if self.tracker.row == BLOCK or self.at_checkpoint or self.step == config.steps:
                 finite = self._flush()
-                if finite and self.writes is not None and self._at_checkpoint(self.step):
+                if finite and self.writes is not None and self.at_checkpoint:
                     self.save(self.writes / CHECKPOINT)
             if finite and (self.step % 5 == 0 or self.step == config.steps):
                 rate, loss = self.tokens_per_second(time.perf_counter() - began), self._recent_loss()
@@ -252,8 +450,9 @@ class Loop:
     def tokens_per_second(self, seconds: float) -> float:
         return (self.step - self.first_step) * self.config.batch_size * self.config.length / seconds
 
-    def _at_checkpoint(self, step: int) -> bool:
-        return self.config.checkpoint_every is not None and step % self.config.checkpoint_every == 0
+    @property
+    def at_checkpoint(self) -> bool:
+        return self.config.checkpoint_every is not None and self.step % self.config.checkpoint_every == 0
 
     def advance(self) -> None:
         """One step. It launches work and waits for none of it."""
@@ -275,7 +474,7 @@ class Loop:
                     self.batches.prepare(step + 1, min(step // every * every + every, config.steps))
                 loss.backward(batch.scale)
             losses.append(loss.detach())
-        self.tracker.measured(sum(losses[1:], losses[0]), batch.places, self.clip())
+        self.tracker.measured.append((sum(losses[1:], losses[0]), batch.places, self.clip()))
         self.optimizer.step()
         self.step += 1
 
@@ -289,17 +488,19 @@ class Loop:
 
     def _recent_loss(self) -> float:
         """On a GPU that of the last block written: to look at the last step would be to wait for it."""
-        if self.device.type == "cpu" and self.tracker.losses:
-            return self.tracker.last_loss() * self.processes
+        if self.device.type == "cpu" and self.tracker.measured:
+            loss, places, _ = self.tracker.measured[-1]
+            return float(loss) / places * self.processes
         return float(self.tables[-1][-1, 0]) if self.tables else np.nan
 
     def _flush(self) -> bool:
         """Write the figures of the last steps. False once the loss is not a number; nothing after it is written."""
-        first, final = self.tracker.start, self.tracker.start == self.config.steps  # the final weights have no loss
+        first = self.tracker.start
         table = self.tracker.rows(
             lambda shares: self.accelerator.reduce(shares, "sum") if self.processes > 1 else shares
         )
-        bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (not final))
+        # the final weights have no loss
+        bad = np.flatnonzero(~np.isfinite(table[:, 0]) & (first < self.config.steps))
         self.tables.append(table[: bad[0]] if len(bad) else table)
         if self.metrics is not None:
             self.metrics.append(metric_lines(self.tracker.names, self.tables[-1], first, {}, DIGITS))
@@ -337,7 +538,6 @@ class Loop:
         return PretrainRun(config, results, metrics, self.folder, (model, self.tokenizer))
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights, moments and the tracker's memory, by name. Moments are there from the first step on."""
         moments = self.optimizer.state_dict()["state"]
         return {
             **{f"model.{name}": tensor.detach().cpu().numpy() for name, tensor in self.model.named_parameters()},
@@ -392,6 +592,8 @@ class Loop:
 
 def dropout_generator(device: torch.device) -> torch.Generator:
     """The generator that dropout draws from: `torch.manual_seed` would seed those of all devices."""
-    if device.type == "cpu":
-        return torch.default_generator
-    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+    return (
+        torch.default_generator
+        if device.type == "cpu"
+        else torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+    )

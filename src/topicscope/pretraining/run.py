@@ -11,7 +11,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,9 +40,11 @@ from topicscope.ground import (
     needed,
     one_line,
     one_thread,
-    open_folder,
+    open_runs,
     read_about,
+    read_finished,
     read_metrics,
+    read_runs,
     refuse,
     require,
     shown,
@@ -215,16 +216,11 @@ class PretrainRuns(SeveralRuns[PretrainRun]):
 
 
 def read_pretrain(folder: str | os.PathLike[str]) -> PretrainRun | PretrainRuns:
-    path, runs = Path(folder), folders.finished_about(folder, PRETRAIN).runs
-    return read_one(path) if runs is None else PretrainRuns(map(read_one, folders.member_paths(path, runs)), path)
+    return read_runs(folder, PRETRAIN, read_one, PretrainRuns)
 
 
 def read_one(path: Path) -> PretrainRun:
-    folders.finished_about(path, PRETRAIN)
-    try:
-        results = PretrainResults.from_dict(folders.read_results(path))
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError):
-        raise InputError(f"{path / folders.RESULTS} is damaged: it holds no results of a run") from None
+    results = read_finished(path, PRETRAIN, PretrainResults.from_dict)
     config = PretrainConfig.of(load_settings(path / folders.CONFIG, own=True))
     return PretrainRun(config, results, stored_metrics(path), path)
 
@@ -341,38 +337,32 @@ def pretrain(
     single = isinstance(config, PretrainConfig)
     configs = [config] if isinstance(config, PretrainConfig) else list(config)
     root = None if out is None else Path(out)
-    fitting = configs and all(isinstance(one, PretrainConfig) for one in configs)
     refuse(
-        (not fitting, "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one"),
+        (
+            not configs or not all(isinstance(one, PretrainConfig) for one in configs),
+            "pretrain takes a PretrainConfig or several; PretrainConfig.of(settings) makes one",
+        ),
         (force and out is None, FORCE_NEEDS_OUT),
         (resume and out is None, RESUME_NEEDS_OUT),
     )
     require(LIBRARIES, "pretraining")
     corpora = [corpus_of(one) if texts is None else texts for one in configs]
-    if root is not None and is_main():
-        check_folder(root, PRETRAIN, resume=resume, force=force)
     if is_main():
+        if root is not None:
+            check_folder(root, PRETRAIN, resume=resume, force=force)
         afford(cost_of(configs), lambda: settings_that_cost(configs), None if resume else out, yes=yes)
     import torch  # after the checks: a refusal need not wait for it
 
-    homes = [None] * len(configs) if root is None else [root] if single else folders.member_paths(root, len(configs))
+    nothing = [None] * len(configs)
+    homes = nothing if root is None else [root] if single else folders.member_paths(root, len(configs))
     first, accelerator = configs[0], accelerated(configs[0], device)
-    settings = [one.as_dict() for one in configs]
-    stored, count = (settings[0], None) if single else ({"runs": settings}, len(configs))
-    place: AbstractContextManager[Folder | None] = (
-        open_folder(root, PRETRAIN, stored, resume=resume, force=force, runs=count)
-        if root is not None and accelerator.is_main_process
-        else nullcontext()
-    )
+    written, settings = root if accelerator.is_main_process else None, [one.as_dict() for one in configs]
+    place = open_runs(written, PRETRAIN, settings, single=single, resume=resume, force=force)
     runs = PretrainRuns([], root)
-    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as whole:
-        opened: list[Folder | None] = (
-            [whole] * len(configs)
-            if whole is None or single
-            else [folders.join_folder(p, PRETRAIN, s, resume=True) for p, s in zip(homes, settings, strict=True) if p]
-        )
+    with watched(progress) as shown, one_thread(), torch.random.fork_rng(), place as (whole, opened):
         accelerator.wait_for_everyone()
-        for number, (one, corpus, home, folder) in enumerate(zip(configs, corpora, homes, opened, strict=True)):
+        each = zip(configs, corpora, homes, opened or nothing, strict=True)
+        for number, (one, corpus, home, folder) in enumerate(each):
             same = (one.tokenizer, one.text, one.length) == (first.tokenizer, first.text, first.length)
             known = runs[0].tokenizer if runs and tokenizer is None and same else tokenizer
             runs.append(_pretrain_one(one, corpus, home, folder, accelerator, known, _part_of(shown, configs, number)))

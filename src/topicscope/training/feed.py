@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from topicscope.ground import Stream, counters
+from topicscope.ground import Stream, streams
 from topicscope.training.config import BLOCK, steps_at_once
 from topicscope.training.data import RunData
 from topicscope.world import (
@@ -71,8 +71,8 @@ class Feed:
     def order(self, epoch: int) -> Int[Tensor, "D n"]:
         if epoch not in self._orders:  # steps may need the end of one epoch and the start of the next
             self._orders = {e: order for e, order in self._orders.items() if e == epoch - 1}
-            keys = torch.tensor([[counters.key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
-            numbers = counters.bits(keys.to(self.device), torch.arange(self.documents, device=self.device))
+            keys = torch.tensor([[streams.key_of(data.config.seed, Stream.ORDER, epoch)] for data in self.data])
+            numbers = streams.bits(keys.to(self.device), torch.arange(self.documents, device=self.device))
             self._orders[epoch] = numbers.argsort(dim=1, stable=True)
         return self._orders[epoch]
 

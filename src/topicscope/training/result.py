@@ -34,6 +34,7 @@ from topicscope.ground import (
     load_settings,
     read_about,
     read_metrics,
+    read_runs,
     read_tensors,
     refuse,
 )
@@ -282,9 +283,7 @@ def stored_snapshots(folder: Path, advice: str) -> dict[int, Weights]:
 
 
 def read_run(folder: str | os.PathLike[str]) -> Run | Runs:
-    path = Path(folder)
-    runs = folders.finished_about(path, TRAIN).runs
-    return read_one(path) if runs is None else Runs(map(read_one, folders.member_paths(path, runs)), path)
+    return read_runs(folder, TRAIN, read_one, Runs)
 
 
 def read_one(path: Path) -> Run:

@@ -141,18 +141,14 @@ def train(
     afford(cost, lambda: settings_that_cost(configs, gpu=gpu), None if resume else out, yes=yes)
     size = len(configs) if gpu else TOGETHER
     with repeatable(), watched(progress) as shown, compiling_announced(shown), ExitStack() as held:
-        homes: list[Folder] = []  # none where nothing is written
-        root: Folder | None = None
         data = RunData(configs[0])
         if out is not None:
             data.read_files()  # before anything is written
-            settings = [c.as_dict() for c in configs]
-            stored, runs = (settings[0], None) if single else ({"runs": settings}, len(configs))
-            root = held.enter_context(folders.open_folder(out, TRAIN, stored, resume=resume, force=force, runs=runs))
-            members = zip(folders.member_paths(root.path, len(configs)), settings, strict=True)
-            homes = [root] if single else [folders.join_folder(p, TRAIN, s, resume=True) for p, s in members]
-            for home in homes:  # at once: from now on it counts as running, and somebody may ask
-                forget_wishes(home.path)
+        settings = [c.as_dict() for c in configs]
+        place = folders.open_runs(out, TRAIN, settings, single=single, resume=resume, force=force)
+        root, homes = held.enter_context(place)
+        for home in homes:  # at once: from now on it counts as running, and somebody may ask
+            forget_wishes(home.path)
         done: list[Run] = []
         for start in range(0, len(configs), size):
             part = slice(start, start + size)

@@ -4,12 +4,15 @@ from topicscope.world.batches import (
     Batch as Batch,
     Batches as Batches,
     CompiledBatches as CompiledBatches,
+    Masked as Masked,
+    Masking,
+    Positions as Positions,
     Rows,
+    mask_keys as mask_keys,
     masked_batches as masked_batches,
     stack as stack,
     word_counts as word_counts,
 )
-from topicscope.world.dirichlet import Dirichlet
 from topicscope.world.documents import (
     PADDING,
     Documents,
@@ -20,21 +23,27 @@ from topicscope.world.documents import (
     sample_words as sample_words,
     write_documents,
 )
-from topicscope.world.given import Given, Law, Own
+from topicscope.world.exact import Dirichlet, Fixed, Groups
 from topicscope.world.logistic_normal import LogisticNormal
-from topicscope.world.masking import Masked as Masked, Masking, Positions as Positions, mask_keys as mask_keys
-from topicscope.world.matrices import matrix_of as matrix_of, read_matrix as read_matrix
 from topicscope.world.priors import (
     KINDS as PRIORS,
     Asked as Asked,
     DocumentPrior,
+    Given,
+    Law,
     Moments,
+    Own,
     Posterior,
     checked_moments as checked_moments,
     prior,
 )
-from topicscope.world.sets import Fixed, Groups
-from topicscope.world.topics import MASK, TopicModel, checked_word_topics as checked_word_topics
+from topicscope.world.topics import (
+    MASK,
+    TopicModel,
+    checked_word_topics as checked_word_topics,
+    matrix_of as matrix_of,
+    read_matrix as read_matrix,
+)
 from topicscope.world.world import Prior, World
 
 __all__ = [

@@ -1,26 +1,203 @@
-"""What the collapsed forward pass reads: word counts, and the distinct (document, query word) pairs to be predicted.
+"""Masking (Section 3.2): which positions are predicted and what they show; and the batches that the model then sees.
 
 The model has no positions, so a document is its word counts, and all positions that show the same word get the same
-prediction. A `Batch` lists each pair once (a 'row'), with the true words wanted there and how much each weighs in the
-objective (eq 1): a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents have
-probabilities in place of counts, and every expectation over masks is taken exactly.
+prediction. A `Batch` lists each pair of document and query word once (a row), with the true words wanted there and
+their weight in the objective (eq 1): a masked position of document b weighs 1 / (documents * |M_b|). Infinite documents
+have probabilities in place of counts, and every expectation over masks is taken exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from pydantic import model_validator
 
-from topicscope.world.masking import Masking, Positions, where
+from topicscope.ground import Probability, SomeProbability, Stream, refuse, section, streams
 from topicscope.world.topics import MASK, TopicModel
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from topicscope.world.documents import Documents
+
+    MaskKeys = Int[Tensor, "4 *D"]  # by purpose: see `mask_keys`
+
+
+@dataclass(frozen=True)
+class Masked:
+    """The masked positions of some documents, in order of document; all other positions show their word."""
+
+    length: int  # N, the longest document
+    flat: Int[np.ndarray, " P"]  # masked positions, each as document * N + position
+    true: Int[np.ndarray, " P"]  # the word that stands there
+    shown: Int[np.ndarray, " P"]  # the word that the model sees there
+
+    @cached_property
+    def document(self) -> Int[np.ndarray, " P"]:
+        return self.flat // self.length
+
+    def shown_words(self, words: Int[np.ndarray, "D N"]) -> Int[np.ndarray, "D N"]:
+        shown = words.copy()
+        shown.reshape(-1)[self.flat] = self.shown
+        return shown
+
+    def selected(self, words: Int[np.ndarray, "D N"]) -> Bool[np.ndarray, "D N"]:
+        selected = np.zeros(words.shape, dtype=bool)
+        selected.reshape(-1)[self.flat] = True
+        return selected
+
+    def take(self, rows: Int[np.ndarray, " B"]) -> Masked:
+        per_document = np.bincount(self.document)  # no document is without
+        sizes, ends = per_document[rows], np.cumsum(per_document)[rows]  # of each document among all positions
+        index = np.arange(sizes.sum()) + np.repeat(ends - np.cumsum(sizes), sizes)
+        flat = np.repeat(np.arange(len(rows)), sizes) * self.length + self.flat[index] % self.length
+        return Masked(self.length, flat, self.true[index], self.shown[index])
+
+
+class Positions(NamedTuple):
+    """Masked positions on a device, in order of document: what `Masking.draw_at` returns."""
+
+    flat: Int[Tensor, " P"]  # document * N + position
+    document: Int[Tensor, " P"]  # document of each position
+    true: Int[Tensor, " P"]  # the word that stands there
+    shown: Int[Tensor, " P"]  # the word that the model sees there
+    masked: Int[Tensor, " D"]  # number of masked positions per document
+
+
+def where(true: Bool[Tensor, ...]) -> Int[Tensor, " n"]:
+    """The places at which something is true. On a CPU numpy finds them several times faster."""
+    import torch
+
+    if true.device.type == "cpu":
+        return torch.from_numpy(np.flatnonzero(true.numpy()))
+    return true.view(-1).nonzero().view(-1)
+
+
+@section
+class Masking:
+    """Each position is masked with probability `p_mask` (Section 3.2).
+
+    A masked position shows its own word with `p_correct`, a uniformly drawn word with `p_random`, else [MASK]. A
+    document without a masked position gets one, uniformly, because the objective (eq 1) divides by their number.
+
+    Attributes:
+        p_mask: p_m, in (0, 1].
+        p_correct: p_c, of the masked positions.
+        p_random: p_r, of the masked positions; p_correct + p_random is at most 1.
+        fresh: Draw new masks whenever a document is seen again; else they are drawn once, as in the authors' code.
+
+    Example:
+        >>> from topicscope import Masking
+        >>> masking = Masking(p_mask=0.2, p_correct=0.1, p_random=0.3)
+        >>> round(masking.p_mask_word, 12), round(masking.k, 12)  # 1 - p_c - p_r and 1 - (1 - p_c) p_m
+        (0.6, 0.82)
+    """
+
+    p_mask: SomeProbability = 0.15
+    p_correct: Probability = 0.1
+    p_random: Probability = 0.1
+    fresh: bool = True
+
+    @model_validator(mode="after")
+    def _check(self) -> Masking:
+        total = self.p_correct + self.p_random
+        refuse(
+            (
+                total > 1,
+                f"p_correct + p_random = {total:g} is more than 1; choose shares of the masked positions that sum to "
+                "at most 1",
+            )
+        )
+        return self
+
+    @property
+    def p_mask_word(self) -> float:
+        """1 - p_c - p_r: how often a masked position shows [MASK]."""
+        return max(0.0, 1 - self.p_correct - self.p_random)
+
+    @property
+    def k(self) -> float:
+        """1 - (1 - p_c) p_m: how often a position shows its own word on purpose."""
+        return 1 - (1 - self.p_correct) * self.p_mask
+
+    def draw(self, documents: Documents, words: int, keys: MaskKeys) -> Masked:
+        import torch
+
+        text, lengths = torch.from_numpy(documents.words), torch.from_numpy(documents.lengths)
+        drawn = self.draw_at(text, lengths, words, keys, torch.arange(len(text)))
+        return Masked(text.shape[1], *(part.numpy() for part in (drawn.flat, drawn.true, drawn.shown)))
+
+    def draw_at(
+        self,
+        text: Int[Tensor, "*D N"],
+        lengths: Int[Tensor, "*D"],
+        words: int,
+        keys: MaskKeys,
+        place: Int[Tensor, "*D"],
+    ) -> Positions:
+        """The same on the device of the text, for documents in any arrangement.
+
+        The draws are those of the keys at the documents' places: the same wherever and beside whatever they are made.
+        """
+        import torch
+
+        longest = text.shape[-1]
+        eighths = -(-longest // 8)
+        eights = place[..., None] * eighths + torch.arange(eighths, device=text.device)
+        byte = streams.bits(keys[0][..., None], eights).view(torch.uint8)[..., :longest]
+        number, length = (part.expand(text.shape[:-1]).reshape(-1) for part in (place, lengths))
+
+        def drawn(purpose: int, document: Int[Tensor, " P"], at: Int[Tensor, " P"]) -> Float[Tensor, " P"]:
+            key = keys[purpose]
+            if key.numel() == 1:
+                return streams.uniform(key.reshape(()), at)
+            return streams.uniform(key.expand(text.shape[:-1]).reshape(-1).index_select(0, document), at)
+
+        def place_of(flat: Int[Tensor, " P"], document: Int[Tensor, " P"]) -> Int[Tensor, " P"]:
+            return number.index_select(0, document).sub_(document).mul_(longest).add_(flat)
+
+        # one random byte decides, but in one case of 256, in which another number does: p_mask exactly
+        threshold = min(int(256 * self.p_mask), 255)
+        selected = (text > 0).logical_and_(byte <= threshold)
+        flat = where(selected)
+        some = flat[where(byte.reshape(-1).index_select(0, flat) == threshold)]
+        left = drawn(1, some // longest, place_of(some, some // longest)) >= 256 * self.p_mask - threshold
+        selected.view(-1)[some[left]] = False
+        flat = where(selected)
+        document = flat // longest
+        # unlike torch.bincount, a GPU need not wait for it
+        masked = document.new_zeros(len(number)).index_add_(0, document, document.new_ones(1).expand(len(document)))
+        empty = where(masked == 0)
+        if len(empty):
+            masked[empty] = 1
+            position = (drawn(2, empty, number[empty]) * length[empty]).long()
+            flat = torch.cat([flat, empty * longest + position]).sort().values
+            document = flat // longest
+        true = text.reshape(-1).index_select(0, flat).long()
+        # one number decides what a masked position shows; most show [MASK]
+        kind = drawn(3, document, place_of(flat, document))
+        shown = torch.where(kind < self.p_correct + self.p_random, true, MASK)
+        if self.p_random > 0:
+            replaced = where((kind >= self.p_correct).logical_and_(shown != MASK))
+            share = (kind[replaced] - self.p_correct) / self.p_random  # from 0 to 1
+            shown[replaced] = (1 + (share * words).long()).clamp_(max=words)
+        return Positions(flat, document, true, shown, masked)
+
+
+def mask_keys(stream: Stream, *seeds: int) -> MaskKeys:
+    """Random keys for drawing masks: four per seed, one for each purpose.
+
+    The purposes are: bytes that mask, numbers where a byte does not decide, empty documents, and words shown.
+    """
+    import torch
+
+    return torch.tensor([[streams.key_of(seed, stream, purpose) for seed in seeds] for purpose in range(4)])
 
 
 @dataclass(frozen=True)
@@ -52,8 +229,6 @@ class Batch:
 
 @dataclass(frozen=True)
 class Batches:
-    """S batches of each of D data sets, before models are put side by side; padding has weight zero."""
-
     context: Float[Tensor, "S D B V"]  # as in `Batch`
     document: Int[Tensor, "S D R"]  # document of each row
     query: Int[Tensor, "S D R"]  # word shown, or its place in `queries`
@@ -196,7 +371,6 @@ def masked_batches(
 def _context(
     counts: Int[Tensor, "D V"], masks: Positions, real: torch.dtype, uniform: bool, hide_masked: bool
 ) -> Float[Tensor, "D V"]:
-    """What attention sees of each document: log counts of the words shown, or their shares."""
     import torch
 
     flat, base = counts.view(-1), masks.document * counts.shape[1]
@@ -250,7 +424,6 @@ def infinite_rows(
     uniform: bool,
     hide_masked: bool,
 ) -> Rows:
-    """The batch of infinite documents (Assumption 1): every expectation over masks taken exactly."""
     documents, words, vocabulary = len(proportions), topic_model.words, topic_model.vocabulary
     p = topic_model.word_distribution(proportions)  # B x Tv
     counts = np.insert(p, MASK, 0, axis=1)

@@ -16,12 +16,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from topicscope.ground import InputError, files, read_text, refuse
-from topicscope.world.batches import Rows, infinite_rows, masked_batches, word_counts
-from topicscope.world.masking import Masked, Masking, Positions
+from topicscope.world.batches import Masked, Masking, Positions, Rows, infinite_rows, masked_batches, word_counts
 from topicscope.world.topics import TopicModel
 
 if TYPE_CHECKING:
-    from topicscope.world.masking import MaskKeys
+    from topicscope.world.batches import MaskKeys
+
 
 PADDING = -1  # fills `Documents.words` behind the end of a document
 AT_A_TIME = 50_000  # words drawn together, so that the temporaries stay in cache
@@ -100,16 +100,14 @@ class MaskedDocuments:
         uniform: bool = False,
         hide_masked: bool = False,
         size: int = 500,
-    ) -> list[Rows]:
+    ) -> Iterator[Rows]:
         """Batches of `size` documents; see `masked_batches`. `masking` is not used: the masks are drawn already."""
         import torch
 
-        found = []
         for start in range(0, len(self), size):
             rows = np.arange(start, min(start + size, len(self)))
             masks = self.masks.take(rows)
-            masked = np.bincount(masks.document, minlength=len(rows))
-            parts = (masks.flat, masks.document, masks.true, masks.shown, masked)
+            parts = (masks.flat, masks.document, masks.true, masks.shown, np.bincount(masks.document))
             counts = word_counts(self.documents.words[rows], topic_model.vocabulary).astype(np.int32)
             batches = masked_batches(
                 torch.from_numpy(counts)[None, None],
@@ -118,8 +116,7 @@ class MaskedDocuments:
                 uniform=uniform,
                 hide_masked=hide_masked,
             )
-            found.append(Rows(*(getattr(batches, name)[0, 0].numpy() for name in Rows._fields)))
-        return found
+            yield Rows(*(getattr(batches, name)[0, 0].numpy() for name in Rows._fields))
 
 
 @dataclass(frozen=True)
@@ -172,9 +169,8 @@ class InfiniteDocuments:
 
 
 def every_document(topic_model: TopicModel, topics_per_document: int) -> InfiniteDocuments:
-    """All C(T, tau) infinite documents of Assumption 1, each once."""
     subsets = itertools.combinations(np.eye(topic_model.topics), topics_per_document)
-    return InfiniteDocuments(np.array([sum(subset) for subset in subsets]) / topics_per_document)
+    return InfiniteDocuments(np.array([*map(sum, subsets)]) / topics_per_document)
 
 
 def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
@@ -184,12 +180,10 @@ def word_type(topic_model: TopicModel) -> type[np.signedinteger]:
 def sample_words(
     topic_model: TopicModel, proportions: Float[np.ndarray, "D T"], length: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "D N"]:
-    """Draw the words of documents: a topic by the document's proportions, then a word of the topic."""
-    words = np.empty((len(proportions), length), dtype=word_type(topic_model))
+    words, draw = np.empty((len(proportions), length), dtype=word_type(topic_model)), words_of(topic_model)
     cumulative = np.cumsum(proportions, axis=1)
     last = topic_model.topics - 1 - np.argmax(proportions[:, ::-1] > 0, axis=1)
     cumulative[np.arange(topic_model.topics) >= last[:, None]] = 1  # rounding may not lead past the last topic present
-    draw = words_of(topic_model)
     slice_size = max(1, AT_A_TIME // length)
     for start in range(0, len(proportions), slice_size):
         rows = slice(start, start + slice_size)
@@ -198,7 +192,6 @@ def sample_words(
 
 
 def words_of(topic_model: TopicModel) -> Callable[[np.ndarray, np.random.Generator], np.ndarray]:
-    """A function that draws a word of each topic."""
     if not topic_model.blocks:
         entries = topic_model.entries
         end = np.cumsum(np.bincount(entries.topic, minlength=topic_model.topics))
@@ -283,12 +276,14 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
     *ids, last = tokens
     refuse((last != "END", f"{where}: ends with {last[:40]!r}; expected 'END' last (is the file cut off?)"))
-    for token in ids:
-        if not token.isascii() or not token.isdigit() or int(token) >= words:
-            raise InputError(
-                f"{where}: word {token[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}"
-            )
-    refuse((not ids, f"{where}: the document has no words; expected at least one before 'END'"))
+    odd = next((token for token in ids if not (token.isascii() and token.isdigit() and int(token) < words)), None)
+    refuse(
+        (
+            odd is not None,
+            f"{where}: word {str(odd)[:40]!r} is outside the vocabulary; expected a word id from 0 to {words - 1}",
+        ),
+        (not ids, f"{where}: the document has no words; expected at least one before 'END'"),
+    )
     return np.array(ids, dtype=np.int32) + 1
 
 

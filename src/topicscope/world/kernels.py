@@ -37,9 +37,9 @@ Positions = Int[np.ndarray, "3 B*N"]
 DOCUMENT, TRUE, SHOWN = 0, 1, 2
 
 
+# the same bits and numbers as those of `streams`
 @compiled
 def bits(key: np.uint64, place: np.uint64) -> np.uint64:
-    """As `counters.bits`."""
     mixed = place * STEP + key + STEP
     mixed = (mixed ^ (mixed >> np.uint64(30))) * FIRST
     mixed = (mixed ^ (mixed >> np.uint64(27))) * SECOND
@@ -48,7 +48,6 @@ def bits(key: np.uint64, place: np.uint64) -> np.uint64:
 
 @compiled
 def uniform(key: np.uint64, place: int) -> float:
-    """As `counters.uniform`."""
     return np.int64(bits(key, np.uint64(place)) >> np.uint64(11)) * 2.0**-53
 
 
@@ -91,12 +90,8 @@ def see(
     hide_masked: bool,
     share: bool,
     logs: Float[np.ndarray, " N+1"],
-    seen: Float[np.ndarray, " V"],
+    seen: Float[np.ndarray, " V"],  # log counts, or shares; `counts`, of the words before masking, are overwritten
 ) -> None:
-    """What attention sees of a document, of which some positions are masked: log counts, or shares.
-
-    The counts, of the words before masking, are overwritten.
-    """
     for p in range(len(true)):
         counts[true[p]] -= 1
     if not hide_masked or counts.sum() == 0:

@@ -21,18 +21,7 @@ from jaxtyping import Float
 from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import (
-    WIDEST,
-    Matrix,
-    PositiveRate,
-    Stream,
-    Text,
-    expected,
-    generator,
-    number_only,
-    refuse,
-)
-from topicscope.world.matrices import matrix_of
+from topicscope.ground import WIDEST, Matrix, PositiveRate, Stream, Text, expected, generator, number_only, refuse
 from topicscope.world.priors import (
     DRAWS,
     Asked,
@@ -47,7 +36,7 @@ from topicscope.world.priors import (
     of_rows,
     prior,
 )
-from topicscope.world.topics import TopicModel, plain
+from topicscope.world.topics import TopicModel, matrix_of, plain
 
 PRIOR_SHARE = 0.1  # of a proposal that is the prior itself
 Centre = Annotated[float, Field(ge=-1000, le=1000), number_only]
@@ -223,7 +212,6 @@ def _factors(x: Float[np.ndarray, " n"], centres: Float[np.ndarray, " c"], sprea
 
 
 def _powers(log_y: Float[np.ndarray, "m n"]) -> Float[np.ndarray, "3 m n"]:
-    """exp(-y), y exp(-y) and y^2 exp(-y)."""
     y = np.exp(np.clip(log_y, -700, 7))  # exp(-exp(7)) is 0
     left = np.exp(-y)
     return np.stack([left, y * left, y * y * left])

@@ -1,12 +1,7 @@
-"""Topic models: which word has which probability in which topic. Word 0 is [MASK].
+"""Topic models: which word has which probability in which topic, word 0 being [MASK]; and matrices from files.
 
 The paper's (Section 3.1) has T disjoint topics of v words. Others have topics of unequal sizes, words of unequal
 probability, words that several topics share, or any word-by-topic matrix.
-
->>> TopicModel(3, 2).topic_of_word.tolist()
-[0, 1, 1, 2, 2, 3, 3]
->>> TopicModel(words_per_topic=[1, 2]).word_topics.tolist()
-[[1.0, 0.0], [0.0, 0.5], [0.0, 0.5]]
 """
 
 from __future__ import annotations
@@ -14,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -21,8 +17,97 @@ from jaxtyping import Bool, Float, Int
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import ArgsKwargs
 
-from topicscope.ground import LONGEST_LIST, Count, InputError, Matrix, Row, Text, number_only, refuse, section
-from topicscope.world.matrices import matrix_of
+from topicscope.ground import (
+    LONGEST_LIST,
+    Count,
+    InputError,
+    Matrix,
+    Row,
+    Text,
+    checked_file,
+    folders,
+    number_only,
+    read_tensors,
+    read_text,
+    refuse,
+    refusing,
+    section,
+)
+
+WEIGHTS = "weights.safetensors"  # the file of a run folder that holds the trained weights
+LARGEST = 1e100  # entries beyond this are refused: their squares overflow
+Numbers = Float[np.ndarray, "rows columns"]
+
+
+def read_matrix(path: str, name: str, tensor: str = "value") -> Numbers:
+    """Read a matrix from a .npy, .csv or .safetensors file, or from the folder of a training run; it runs no code."""
+    where, damage = f"{name}: {path}", (OSError, ValueError, EOFError, SyntaxError, MemoryError, TypeError)
+    kinds = "; expected a .npy, .csv or .safetensors file of numbers, or the folder of a training run"
+    with refusing(damage, f"{name}: cannot read a matrix from {path}: ", kinds):  # numpy parses the header
+        stored = _stored(path, name, where, tensor)
+        if not isinstance(stored, np.ndarray) or stored.dtype.kind not in "fiub":
+            raise ValueError("it holds no array of real numbers")
+        matrix: Numbers = stored.astype(float)
+    refuse(
+        (
+            matrix.ndim != 2 or matrix.size == 0,
+            f"{where}: has shape {matrix.shape}; expected a matrix with rows and columns",
+        ),
+        (
+            not np.isfinite(matrix).all() or np.abs(matrix).max(initial=0) > LARGEST,
+            f"{where}: holds numbers that are not finite, or beyond {LARGEST:g}",
+        ),
+    )
+    return matrix
+
+
+def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Numbers:
+    if isinstance(given, str):
+        return read_matrix(given, name)
+    lengths = sorted({len(row) for row in given})
+    described = f"rows of {lengths} numbers" if given else "no row"
+    refuse((len(lengths) != 1, f"{name}: expected rows of equal length, at least one; got {described}"))
+    return np.array(given, dtype=float)
+
+
+def _from_lines(lines: Sequence[str], where: str) -> Numbers:
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            row = f"{where}, row {number}"
+            with refusing((ValueError,), f"{row}: ", "; expected numbers separated by commas, without a head"):
+                rows.append([float(cell) for cell in line.split(",")])
+            count, first = len(rows[-1]), len(rows[0])
+            refuse((count != first, f"{row}: has {count} numbers; expected {first}, as many as the first row"))
+    return matrix_of(rows, where)
+
+
+def _stored(path: str, name: str, where: str, tensor: str) -> object:
+    file, folder = Path(path), Path(path).is_dir()
+    if path.endswith(".npy") and not folder:
+        return np.load(checked_file(path, name), allow_pickle=False)
+    if not path.endswith(".safetensors") and not folder:
+        return _from_lines(read_text(file, name, encoding="utf-8-sig").splitlines(), where)
+    refuse(
+        (
+            folder and not (file / WEIGHTS).is_file(),
+            f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file",
+        )
+    )
+    about = folders.read_about(file) if folder else None
+    if about is not None:  # the folder of a run; without one it is somebody's own
+        folders.check_digest(file, about, WEIGHTS)
+    tensors, _ = read_tensors(
+        file / WEIGHTS if folder else file, "give a .safetensors file that is whole", own=about is not None
+    )
+    refuse(
+        (
+            tensor not in tensors and (folder or len(tensors) != 1),
+            f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}",
+        )
+    )
+    return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))
+
 
 MASK = 0
 """The word that stands for a hidden one."""
@@ -190,7 +275,6 @@ class TopicModel:
 
     @cached_property
     def disjoint(self) -> bool:
-        """Whether every word is in one topic only."""
         if self.matrix is None:
             return self.topics == 1 or (self.overlap is None and self.common_words is None)
         return bool((np.count_nonzero(self.word_topics, axis=1) == 1).all())

@@ -11,8 +11,8 @@ from pydantic import GetPydanticSchema, PlainSerializer, PlainValidator, model_v
 from pydantic_core import PydanticKnownError
 
 from topicscope.ground import Config, adapter_of, nearest, refuse, section
-from topicscope.world.dirichlet import Dirichlet
-from topicscope.world.masking import Masking
+from topicscope.world.batches import Masking
+from topicscope.world.exact import Dirichlet
 from topicscope.world.priors import KINDS, DocumentPrior, Length
 from topicscope.world.topics import TopicModel
 
@@ -64,14 +64,10 @@ def _check_names(fields: Collection[str], kind: str, named: str) -> None:
             raise ValueError(f"documents.{name} is missing; kind {named} needs it")
 
 
-def settings_of(prior: DocumentPrior) -> object:
-    return adapter_of(type(prior)).dump_python(prior, mode="json")
-
-
 Prior = Annotated[
     DocumentPrior,
     PlainValidator(prior_of),
-    PlainSerializer(settings_of),
+    PlainSerializer(lambda prior: adapter_of(type(prior)).dump_python(prior, mode="json")),
     GetPydanticSchema(
         get_pydantic_json_schema=lambda *_: {"oneOf": [adapter_of(one).json_schema() for one in KINDS.values()]}
     ),
@@ -81,8 +77,6 @@ Prior = Annotated[
 
 @section
 class WorldSettings(Config):
-    """A world by the names that the settings of a run have."""
-
     topic_model: TopicModel = TopicModel()
     documents: Prior = Dirichlet()
     masking: Masking = Masking()
