@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from topicscope.ground import InputError, folders, refuse, shown
+from topicscope.ground import InputError, folders, refuse_if, shown
 
 READERS = {
     "train": ("training", "read_run"),
@@ -48,6 +48,8 @@ def read(folder: str | os.PathLike[str]) -> Any:
         reason = f"no {folders.ABOUT}" if os.path.isdir(path) else "no such folder"  # a name too long is no folder
         raise InputError(f"{shown(path)} is not a folder that topicscope wrote ({reason})")
     known = ", ".join(READERS)
-    refuse((about.kind not in READERS, f"{path} is of kind {about.kind!r}, which this topicscope cannot read: {known}"))
+    refuse_if(
+        about.kind not in READERS, f"{path} is of kind {about.kind!r}, which this topicscope cannot read: {known}"
+    )
     room, reader = READERS[about.kind]
     return getattr(importlib.import_module(f"topicscope.{room}"), reader)(path)

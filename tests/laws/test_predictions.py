@@ -161,7 +161,8 @@ def test_numbers_that_are_not_finite_and_large_worlds() -> None:
 def test_contributions_are_what_the_model_adds_up() -> None:
     """U x of the model's own tables, biases and embedding included."""
     import torch
-    from topicscope.model.collapsed import tables
+
+    from topicscope.model.passes import tables
 
     for model in (
         {"value_bias": "trained", "prediction_bias": "trained"},

@@ -22,7 +22,7 @@ from topicscope.ground import (
     load_settings,
     nearest,
     progress_shown,
-    refuse,
+    refuse_if,
     require,
     usable_device,
 )
@@ -179,11 +179,11 @@ def answer(name: str, options: Mapping[str, str]) -> object:
     from topicscope.cli import theory
 
     group: Any = typer.main.get_command(theory.app)
-    refuse((name not in group.commands, f"no such command of theory; {nearest(name, group.commands)}"))
+    refuse_if(name not in group.commands, f"no such command of theory; {nearest(name, group.commands)}")
     known = {one.name: one for one in group.commands[name].params if one.name in ASKED}
     arguments = []
     for key, text in options.items():
-        refuse((key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}"))
+        refuse_if(key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}")
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
     try:
@@ -208,8 +208,8 @@ def bench(
 
     Example: [bold]topicscope bench --json > bench.json[/bold]
     """
-    refuse(
-        (not (CHECKOUT / "tools" / "bench").is_dir(), "the benchmarks need a checkout of the repository: make bench")
+    refuse_if(
+        not (CHECKOUT / "tools" / "bench").is_dir(), "the benchmarks need a checkout of the repository: make bench"
     )
     usable_device(device)
     if part in ("all", "language"):

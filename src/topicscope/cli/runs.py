@@ -48,7 +48,7 @@ from topicscope.ground import (
     gather,
     parsed,
     progress_shown,
-    refuse,
+    refuse_if,
     silent,
     size,
     usable_device,
@@ -85,14 +85,14 @@ def run_configs(
 
     `complete` adds to the settings what options of another kind say.
     """
-    refuse((force and out is None, FORCE_NEEDS_OUT))
+    refuse_if(force and out is None, FORCE_NEEDS_OUT)
     if not resume:
         one = kind.of(complete(gather(file, flags, assignments))).absolute()
         return one.with_seeds(runs) if runs > 1 else one
     if out is None:
         raise InputError(RESUME_NEEDS_OUT)
     others = file or assignments or any(flag is not None for flag in flags.values()) or runs > 1 or force
-    refuse((others, f"--resume takes {kept} from the folder; leave the other options out"))
+    refuse_if(others, f"--resume takes {kept} from the folder; leave the other options out")
     return stored(out)
 
 
@@ -173,7 +173,7 @@ def train(
         "floors": None if floors else False,
         "device": device,
     }
-    refuse((resume and world_from is not None, "--resume takes the world from the folder; leave --world-from out"))
+    refuse_if(resume and world_from is not None, "--resume takes the world from the folder; leave --world-from out")
     world = world_of(world_from, words)
     what = run_configs(
         training.RunConfig,
@@ -188,12 +188,10 @@ def train(
         complete=partial(in_world, world),
     )
     model = (what[0] if isinstance(what, list) else what).model
-    refuse(
-        (
-            uniform_attention and not resume and not model.key == model.query == "zero",
-            f"--uniform-attention freezes key and query at zero, but --set makes key {model.key!r} and query "
-            f"{model.query!r}; leave one of the two out",
-        )
+    refuse_if(
+        uniform_attention and not resume and not model.key == model.query == "zero",
+        f"--uniform-attention freezes key and query at zero, but --set makes key {model.key!r} and query "
+        f"{model.query!r}; leave one of the two out",
     )
     run = training.train  # PyTorch, once the input is known to be good
     with progress_shown() as progress:
@@ -300,7 +298,7 @@ def pretrain(
     given_as_yaml = {"model.init_scale": init_scale, "model.dropout": dropout, "snapshots": snapshots}
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
     both = "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train"
-    refuse((tokenizer is not None and train_tokenizer is not None, both))
+    refuse_if(tokenizer is not None and train_tokenizer is not None, both)
     configs = run_configs(
         pretraining.PretrainConfig,
         pretraining.stored_configs,
@@ -360,11 +358,9 @@ def sweep(
     Example: [bold]topicscope sweep grid.yaml --engine local --out runs/sweep[/bold]
     """
     check_engine(engine, workers=workers, address=address)
-    refuse(
-        (
-            device == "auto" and engine == "ray",
-            "device auto looks for a GPU on this machine, not on Ray's: choose cpu or cuda",
-        )
+    refuse_if(
+        device == "auto" and engine == "ray",
+        "device auto looks for a GPU on this machine, not on Ray's: choose cpu or cuda",
     )
     if device is not None and (engine != "ray" or device not in ("cpu", "cuda")):
         device = usable_device(device)

@@ -32,7 +32,7 @@ from topicscope.ground import (
     open_engine,
     plain_words,
     read_about,
-    refuse,
+    refuse_if,
     shown,
     usable_device,
 )
@@ -116,7 +116,7 @@ KeptWords = Annotated[
 
 
 def world_of(folder: Path | None, words: int | None) -> "language.TopicWorld | None":
-    refuse((words is not None and folder is None, "--words says how many words of --world-from are kept; give both"))
+    refuse_if(words is not None and folder is None, "--words says how many words of --world-from are kept; give both")
     if folder is None:
         return None
     topics = language.Topics.load(folder)

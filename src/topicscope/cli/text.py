@@ -25,7 +25,7 @@ from topicscope.cli.shell import (
     option,
     out_option,
 )
-from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse
+from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse_if
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
 
@@ -195,7 +195,7 @@ def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common
 
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
-    refuse((checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES"))
+    refuse_if(checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
     usual = language.ProbeConfig.QUICK if quick else {}
     result = run_on_engine(language.probe, config_from(language.ProbeConfig, values, usual), values)
     tables = [  # the page has all of them

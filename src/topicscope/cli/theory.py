@@ -33,7 +33,7 @@ from topicscope.cli.shell import (
     option,
     world_of,
 )
-from topicscope.ground import InputError, files, gather, progress_shown, read_about, refuse
+from topicscope.ground import InputError, files, gather, progress_shown, read_about, refuse_if
 from topicscope.theory import (
     ATTENTION_THEOREMS,
     OPTIMUM_THEOREMS,
@@ -159,7 +159,7 @@ def check_world(given: str, theorem: OptimumTheorem) -> None:
     theirs, ours = sizes | vars(one.masking), theorem.settings()
     missing = [f"--{key.replace('_', '-')} {theirs[key]}" for key in ours if theirs[key] != ours[key]]
     another = f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}"
-    refuse((missing and one.topic_model.uniform, another))
+    refuse_if(missing and one.topic_model.uniform, another)
 
 
 def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
@@ -335,7 +335,7 @@ def optimum_command(
     if matrix is not None and is_run(matrix):
         others = (*flags.values(), word_topics, world_from, words, config, set_, out)
         asked = weighting != "run" or any(value is not None for value in others)
-        refuse((asked, "--matrix RUN takes the world from the run; leave the other options out"))
+        refuse_if(asked, "--matrix RUN takes the world from the run; leave the other options out")
         return compare_run(matrix, as_json=as_json)
     settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
     best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
@@ -376,7 +376,7 @@ def parsed_length(text: str) -> int | list[int] | str:
     if text == "infinite":
         return text
     wrong = f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150"
-    refuse((not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text), wrong))
+    refuse_if(not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text), wrong)
     low, *high = map(int, text.split("-"))
     return [low, *high] if high else low
 
@@ -390,7 +390,7 @@ def asked_optimum(
         check_printed(0 if world.topic_model.uniform or not whole else world.topic_model.words)
         return optimum(world, weighting=weighting)
     columns = checked_word_topics(read_matrix(word_topics, "--word-topics"), f"--word-topics: {word_topics}")
-    refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
+    refuse_if("topic_model" in settings, "--word-topics gives the topics; leave all other topics out")
     check_printed(len(columns) if whole else 0)
     world = asked_world(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
     return optimum(columns, world.prior, world.masking, weighting=weighting)
@@ -404,12 +404,12 @@ def asked_world(settings: dict[str, object]) -> World:
 
 
 def check_printed(words: int) -> None:
-    refuse((words > MOST_PRINTED, f"W* of {words:,} words is too large to print; --out FILE writes it"))
+    refuse_if(words > MOST_PRINTED, f"W* of {words:,} words is too large to print; --out FILE writes it")
 
 
 def check_file(out: Path | None, *endings: str) -> None:
     usable = out is None or (out.suffix in endings and not out.is_dir() and out.absolute().parent.is_dir())
-    refuse((not usable, f"--out {out}: expected a file ending in {' or '.join(endings)}, in an existing folder"))
+    refuse_if(not usable, f"--out {out}: expected a file ending in {' or '.join(endings)}, in an existing folder")
 
 
 def write_matrix(path: Path, matrix: np.ndarray) -> None:
@@ -526,7 +526,7 @@ def dynamics_command(
 
 def draw(found: Dynamics, out: Path) -> Path:
     figures = found.sections()[0].figures
-    refuse((not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why"))
+    refuse_if(not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
     files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     return out
 

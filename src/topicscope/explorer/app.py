@@ -21,7 +21,7 @@ from topicscope.explorer.live_room import LiveRoom
 from topicscope.explorer.rooms import CONTROLS, FILLED_BY, FIRST_THINGS, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS
 from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
 from topicscope.explorer.workspace import FORMS, MEDIA, Place, View, Workspace, identity
-from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse, shown
+from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse_if, shown
 
 OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
@@ -48,7 +48,7 @@ def acting(work: Callable[[Mapping[str, object]], object]) -> Handler:
     """A handler of what a page sends. Only JSON is taken, which a form of another site cannot send."""
 
     async def handler(request: Request) -> Response:
-        refuse((request.headers.get("content-type") != "application/json", "expected application/json"))
+        refuse_if(request.headers.get("content-type") != "application/json", "expected application/json")
         body = parse_json(await request.body(), "the request")
         return JSONResponse(await anyio.to_thread.run_sync(work, body if isinstance(body, dict) else {}))
 
@@ -61,7 +61,7 @@ def plain_query(request: Request) -> dict[str, str]:
 
 
 def whole_number(text: str | None) -> int | None:
-    refuse((text and (not text.isdecimal() or len(text) > 12), "expected a whole number"))
+    refuse_if(text and (not text.isdecimal() or len(text) > 12), "expected a whole number")
     return int(text) if text else None
 
 
@@ -170,7 +170,7 @@ class Explorer:
     def change_run(self, request: Request) -> dict[str, str]:
         place, action = self.place(request), request.path_params["action"]
         actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
-        refuse((action not in actions, f"expected one of: {', '.join(actions)}"))
+        refuse_if(action not in actions, f"expected one of: {', '.join(actions)}")
         actions[action](place)
         return {"id": place.id}
 
@@ -187,7 +187,7 @@ class Explorer:
 
     def word(self, request: Request) -> dict[str, object]:
         word, model = request.query_params.get("word", ""), whole_number(request.query_params.get("model"))
-        refuse((not word.strip(), "type a word to search for"))
+        refuse_if(not word.strip(), "type a word to search for")
         return results_rooms.topics_of_word(self.place(request), word, model)
 
     def steps(self, request: Request) -> dict[str, object]:
@@ -207,7 +207,7 @@ class Explorer:
 
     def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
-        refuse((form not in FORMS, f"figures are kept as {', '.join(FORMS)}"))
+        refuse_if(form not in FORMS, f"figures are kept as {', '.join(FORMS)}")
         name, content = self.view(kind, plain_query(request)).file(figure, form)
         return Response(content, media_type=MEDIA[name.rpartition(".")[2]], headers=attached(name))
 
@@ -221,14 +221,14 @@ class Explorer:
             "paper": lambda: paper_view(self.workspace.find(folder)),
             "live": lambda: self.live.kept(self.workspace.find(folder), whole_number(step)),
         }
-        refuse((kind not in views, f"no such view; expected {', '.join(views)}"))
+        refuse_if(kind not in views, f"no such view; expected {', '.join(views)}")
         return views[kind]()
 
 
 def theory_part(request: Request) -> str:
     part = request.path_params["part"]
     known = ", ".join(theory_room.PARTS)
-    refuse((part not in theory_room.PARTS, f"no such part of this page; expected one of: {known}"))
+    refuse_if(part not in theory_room.PARTS, f"no such part of this page; expected one of: {known}")
     return theory_room.part_view(part, theory_room.question(plain_query(request))).fragment()
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from topicscope import pages, training
 from topicscope.explorer import theory_room
 from topicscope.explorer.rooms import CONTROLS
-from topicscope.ground import refuse
+from topicscope.ground import refuse_if
 
 OWN = Path(__file__).parent
 
@@ -38,6 +38,6 @@ class TheoryBench(pages.NotebookView):
         if name == "first":
             return {"defaults": theory_room.Question().as_dict(), "given": self.question.as_dict()}
         part = str(details["part"])
-        refuse((part not in theory_room.PARTS, f"there is no part {part!r:.80}"))
+        refuse_if(part not in theory_room.PARTS, f"there is no part {part!r:.80}")
         self.question = theory_room.question(details["chosen"])
         return theory_room.part_view(part, self.question).fragment()

@@ -12,7 +12,7 @@ import numpy as np
 
 from topicscope import laws, pages, training
 from topicscope.explorer.workspace import Place, View, folder_view, place_of, read_again
-from topicscope.ground import InputError, load_settings, one_line, refuse, shown
+from topicscope.ground import InputError, load_settings, one_line, refuse_if, shown
 
 FIRST = ("probe-forest", "probe-heads", "probe-states", "topic-map", "probe-documents")
 """How the names of figures begin whose sections come first; the others follow in the order of the page."""
@@ -34,7 +34,7 @@ def models_view(place: Place, model: int | None = None) -> View:
 
 def model_of(place: Place, number: int | None) -> str | None:
     names = list(read_again(place).models) if place.kind == "probe" else []
-    refuse((number is not None and not 0 <= number < len(names), "there is no such model in this folder"))
+    refuse_if(number is not None and not 0 <= number < len(names), "there is no such model in this folder")
     return None if number is None else names[number]
 
 
@@ -155,7 +155,7 @@ def saved_steps(place: Place) -> SavedSteps:
 def _saved_steps(place: Place, _snapshots: int) -> SavedSteps:
     if place.kind == "train":
         return saved_run_steps(place)
-    refuse((place.kind not in ("timeline", "pretrain"), f"{place.name} has no saved steps to show"))
+    refuse_if(place.kind not in ("timeline", "pretrain"), f"{place.name} has no saved steps to show")
     result = read_again(place)
     if place.kind == "timeline":
         return SavedSteps(sorted({row.step for row in result.rows}), partial(pages.timeline_moment, result))
@@ -164,12 +164,12 @@ def _saved_steps(place: Place, _snapshots: int) -> SavedSteps:
 
 
 def saved_run_steps(place: Place) -> SavedSteps:
-    refuse((place.several, f"{place.name} holds several runs; open the explorer with one of them, such as run-000"))
+    refuse_if(place.several, f"{place.name} holds several runs; open the explorer with one of them, such as run-000")
     watched = training.WatchedRun(place.path)
     while watched.update():
         pass
     run = watched.run()
-    refuse((not watched.rows, f"{place.name} has not written its first steps yet; come back in a moment"))
+    refuse_if(not watched.rows, f"{place.name} has not written its first steps yet; come back in a moment")
     if len(watched.snapshot_steps()) < 2:
         return SavedSteps(some_steps(watched.rows), partial(pages.run_moment, run, None, None), NO_SNAPSHOTS)
     config, snapshots = training.read_snapshots(place.path)
@@ -191,7 +191,7 @@ def time_view(place: Place, step: int | None = None) -> View:
     saved = saved_steps(place)
     chosen = saved.steps[-1] if step is None else step
     known = f"there are steps {saved.steps[0]} to {saved.steps[-1]}"
-    refuse((chosen not in saved.steps, f"nothing was saved at step {chosen}; {known}"))
+    refuse_if(chosen not in saved.steps, f"nothing was saved at step {chosen}; {known}")
     title = f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}"
     return View(title, saved.moment(chosen), [saved.note] if saved.note else [])
 
@@ -237,7 +237,7 @@ class Prediction:
 
     def as_dict(self) -> dict[str, object]:
         """How far the work is, and what is known. Work that was given up begins again."""
-        refuse((self.trouble, self.trouble))
+        refuse_if(self.trouble, self.trouble)
         with self.lock:
             self.asked = time.monotonic()
             if self.given_up:
@@ -250,12 +250,12 @@ class Prediction:
 def prediction(place: Place) -> Prediction:
     """Begun at the first request; kept until the folder is written anew, or other folders are asked for."""
     grid = sweep_of(place).grid
-    refuse((grid.kind != "train", NONE))
+    refuse_if(grid.kind != "train", NONE)
     return Prediction([point.config for point in grid.points])
 
 
 def sweep_of(place: Place) -> Any:
-    refuse((place.kind != "sweep", f"{place.name} holds no sweep"))
+    refuse_if(place.kind != "sweep", f"{place.name} holds no sweep")
     return read_again(place)
 
 
@@ -290,7 +290,7 @@ def map_view(place: Place, query: Mapping[str, str]) -> MapView:
     sweep = sweep_of(place)
     asked, points = chosen(sweep, query), pages.point_map(sweep)
     ignored = asked.pop("ignored")
-    refuse((ignored, f"this sweep has no such {', '.join(ignored)}; reload the page"))
+    refuse_if(ignored, f"this sweep has no such {', '.join(ignored)}; reload the page")
     found = prediction(place) if "predicted" in query else None
     laws = (found and found.rows) or [{} for _ in sweep.rows]
     points = replace(points, rows=[row | law for row, law in zip(sweep.rows, laws, strict=True)])

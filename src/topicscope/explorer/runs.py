@@ -15,7 +15,7 @@ from pathlib import Path
 
 from topicscope import paper, training
 from topicscope.explorer.workspace import Place, View, Workspace, identity, place_of, written
-from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, shown, write_yaml
+from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, refuse_if, shown, write_yaml
 
 MOST_AT_ONCE = 4
 PRINTED = "topicscope: "  # how lines of a command begin
@@ -71,14 +71,14 @@ class Runs:
         refuse(together(place), (over, f"{place.name} is not running"))
 
     def check_allowed(self) -> None:
-        refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
+        refuse_if(self.read_only, "this explorer is read-only; start it without --read-only to run things")
 
     def check_room(self) -> None:
         self.check_allowed()
         active = {name for name in self.started if self.is_starting(name)}
         active |= {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
         most = f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait"
-        refuse((len(active) >= MOST_AT_ONCE, most))
+        refuse_if(len(active) >= MOST_AT_ONCE, most)
 
     def new_folder(self, name: str) -> Path:
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
@@ -93,7 +93,7 @@ class Runs:
     def spawn(self, folder: Path, *options: str, command: str = "train") -> None:
         """Start a process that works on a folder; under the lock, so that two browsers do not start two."""
         name = identity(folder)
-        refuse((self.is_starting(name), f"something is being run in {folder.name}; wait until it is done"))
+        refuse_if(self.is_starting(name), f"something is being run in {folder.name}; wait until it is done")
         line = [sys.executable, "-m", "topicscope", command, "--out", str(folder), "--json", *options]
         self.own.mkdir(parents=True, exist_ok=True)
         with self.log_of(folder).open("wb") as log:
@@ -153,7 +153,7 @@ def settings_of(lines: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, lines.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
         wrong = f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500"
-        refuse((not name or not value, wrong))
+        refuse_if(not name or not value, wrong)
         settings[name] = value
     return settings
 
@@ -168,7 +168,7 @@ def config_of(settings: Mapping[str, object]) -> training.RunConfig:
     given = flat(config.as_dict())
     for name in training.RunConfig.FILES:
         why = f"{name} names a file, which the explorer does not open; use 'topicscope train'"
-        refuse((isinstance(given.get(name), str), why))
+        refuse_if(isinstance(given.get(name), str), why)
     if "snapshots" in whole:
         return config
     every = sorted({round(config.total_steps * i / LIVE_SNAPSHOTS) for i in range(LIVE_SNAPSHOTS + 1)})

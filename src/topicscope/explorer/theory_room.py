@@ -25,7 +25,7 @@ from topicscope.ground import (
     Text,
     Width,
     parsed,
-    refuse,
+    refuse_if,
     require,
     section,
 )
@@ -124,7 +124,7 @@ class Question(Config):
 
     @property
     def setting(self) -> theory.Setting:
-        refuse((self.beyond_the_paper, self.beyond_the_paper))
+        refuse_if(self.beyond_the_paper, self.beyond_the_paper)
         return theory.Setting.of(
             self.topics,
             self.words_per_topic,

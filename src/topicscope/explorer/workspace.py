@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from topicscope import pages
-from topicscope.ground import InputError, folders, is_held, read_about, refuse, shown
+from topicscope.ground import InputError, folders, is_held, read_about, refuse_if, shown
 from topicscope.reading import read
 
 DEEPEST = 3  # levels of folders below one that was named
@@ -51,7 +51,7 @@ class Workspace:
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
         for folder in named:
             advice = "name folders that topicscope wrote, or that contain such folders"
-            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}"))
+            refuse_if(not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}")
         self.home = home.resolve()
         self.own = self.home / OWN
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
@@ -185,7 +185,7 @@ class View:
 
     def figure(self, name: str) -> pages.Figure:
         found = [figure for section in self.sections for figure in section.figures if figure.name == name]
-        refuse((not found, f"there is no figure {name!r:.80} in this view any more; reload the page"))
+        refuse_if(not found, f"there is no figure {name!r:.80} in this view any more; reload the page")
         return found[0]
 
     def file(self, name: str, form: str) -> tuple[str, bytes]:

@@ -30,6 +30,7 @@ from topicscope.ground import (
     parse_json,
     read_bytes,
     refuse,
+    refuse_if,
     shown,
     watched,
 )
@@ -319,7 +320,7 @@ def export(
 def check_place(place: Path, source: Path, is_file: bool, force: bool) -> None:
     check_out(place.parent if is_file else place)
     other, inside = "choose another place (--out)", source.resolve() in (place.resolve(), *place.resolve().parents)
-    refuse((inside, f"{shown(place)} is inside the folder that is exported; {other}"))
+    refuse_if(inside, f"{shown(place)} is inside the folder that is exported; {other}")
     if os.path.lexists(place) and (is_file or not (place.is_dir() and place.name and not any(place.iterdir()))):
         refuse(
             (
@@ -352,12 +353,10 @@ Written = tuple[list[str], list[str]]  # names of files, and notes
 
 def to_tensorboard(result: Result, source: Path, place: Path, _model: str | None, progress: Progress) -> Written:
     runs = [(name, curves) for name, curves in curves_of(result) if len(curves.get("step", ()))]
-    refuse(
-        (
-            not runs,
-            f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
-            "of them with points that are done; --to parquet accepts any",
-        )
+    refuse_if(
+        not runs,
+        f"{result!r} has no curves over steps for TensorBoard: expected a folder of train or pretrain, or a sweep "
+        "of them with points that are done; --to parquet accepts any",
     )
     with files.whole_folder(place) as folder:
         for number, (name, curves) in enumerate(runs):

@@ -62,6 +62,7 @@ from topicscope.ground.errors import (
     one_line as one_line,
     plain_words as plain_words,
     refuse as refuse,
+    refuse_if as refuse_if,
     refusing as refusing,
 )
 from topicscope.ground.files import (

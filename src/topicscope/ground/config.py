@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, ValidationError, Valida
 from pydantic.dataclasses import dataclass
 from pydantic_core import PydanticCustomError
 
-from topicscope.ground.errors import InputError, refuse, refusing, reported
+from topicscope.ground.errors import InputError, refuse, refuse_if, refusing, reported
 from topicscope.ground.files import MOST_OWN, MOST_SETTINGS, MOST_VALUES, parse_yaml, read_text, shown, sound
 
 MOST = 10**9  # of whatever is counted
@@ -85,11 +85,9 @@ def load_settings(path: str | Path, what: str = "config", *, own: bool = False) 
     with refusing((InputError,), "", "; give the path of a YAML file"):
         text = read_text(path, f"the {what}", MOST_OWN if own else MOST_SETTINGS)
     settings = parse_yaml(text, f"the {what} {shown(path)}", most=MOST_OWN if own else MOST_VALUES)
-    refuse(
-        (
-            settings is not None and not isinstance(settings, dict),
-            f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values",
-        )
+    refuse_if(
+        settings is not None and not isinstance(settings, dict),
+        f"the {what} {shown(path)} holds a {type(settings).__name__}; expected keys and values",
     )
     return settings or {}
 
@@ -103,7 +101,7 @@ def gather(file: str | Path | None, flags: Mapping[str, object], assignments: It
     for assignment in assignments:
         key, equals, text = assignment.partition("=")
         with refusing((InputError,), f"--set {assignment!r}: "):
-            refuse((not equals or not key, "expected key=value, for example --set optimizer.lr=0.003"))
+            refuse_if(not equals or not key, "expected key=value, for example --set optimizer.lr=0.003")
             assign(settings, key, parsed(text))
     return settings
 
@@ -114,7 +112,7 @@ def assign(settings: dict[str, Any], name: str, value: object) -> None:
     node = settings
     for part in sections:
         node = node.setdefault(part, {})
-        refuse((not isinstance(node, dict), f"{part!r} is not a section"))
+        refuse_if(not isinstance(node, dict), f"{part!r} is not a section")
     node[last] = value
 
 
@@ -196,12 +194,10 @@ class Config:
         """Build from nested settings, from keywords, or from both (keywords win)."""
         whole = merged(settings or {}, more)
         version = whole.get("version", cls.VERSION)
-        refuse(
-            (
-                version != cls.VERSION,  # first, since another version may have other keys
-                f"config version {version!r}: this topicscope reads version {cls.VERSION}; "
-                "use the topicscope that wrote it, or write the config again",
-            )
+        refuse_if(
+            version != cls.VERSION,  # first, since another version may have other keys
+            f"config version {version!r}: this topicscope reads version {cls.VERSION}; "
+            "use the topicscope that wrote it, or write the config again",
         )
         cls.require(whole)
         try:

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from topicscope.ground.config import MOST_WORKERS
-from topicscope.ground.errors import EngineError, InputError, refuse
+from topicscope.ground.errors import EngineError, InputError, refuse, refuse_if
 from topicscope.ground.machine import require, worker_pool
 
 RETRIES = 3  # times that an item is tried again after its worker has died
@@ -250,11 +250,9 @@ def tasks(
     ray: Any, gpus: float, work: Callable[[Common, Item], Output], common: Common, items: Iterable[Item]
 ) -> Iterator[tuple[int, Output]]:
     """The engine hands out at most two tasks per core at a time, so that the driver never holds more results."""
-    refuse(
-        (
-            gpus > ray.cluster_resources().get("GPU", 0),  # Ray would wait for one for ever
-            "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu",
-        )
+    refuse_if(
+        gpus > ray.cluster_resources().get("GPU", 0),  # Ray would wait for one for ever
+        "the device is cuda, but this Ray has no GPU; start its nodes with --num-gpus, or choose the device cpu",
     )
     remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(work)
     # what is small travels with the task: a task then needs nothing that another node holds

@@ -53,9 +53,14 @@ class Interrupted(Exception):  # noqa: N818  (nothing is wrong)
 
 
 def refuse(*checks: tuple[object, str] | tuple[object, str, str]) -> None:
+    """The first check that holds is the reason."""
     for wrong, *reason in checks:
-        if wrong:
-            raise InputError(*reason)
+        refuse_if(wrong, *reason)
+
+
+def refuse_if(wrong: object, message: str, code: str = "") -> None:
+    if wrong:
+        raise InputError(message, code)
 
 
 @contextmanager

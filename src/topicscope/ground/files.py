@@ -26,7 +26,7 @@ from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from topicscope.ground.errors import InputError, one_line, refuse, refusing
+from topicscope.ground.errors import InputError, one_line, refuse, refuse_if, refusing
 
 AnyPath = str | os.PathLike[str]
 
@@ -202,12 +202,10 @@ def check_tensors(
             None if array is None else f"{array.dtype} {array.shape}"
             for array in (tensors.get(name), expected.get(name))
         )
-        refuse(
-            (
-                there != wanted,
-                f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
-                f"expected {wanted or 'no such tensor'}; {advice}",
-            )
+        refuse_if(
+            there != wanted,
+            f"{shown(path)} is damaged or of another run: {name} is {there or 'missing'}, "
+            f"expected {wanted or 'no such tensor'}; {advice}",
         )
 
 
@@ -220,11 +218,9 @@ def fingerprint(settings: object) -> str:
 def read_checkpoint(path: AnyPath, own: str, advice: str) -> Iterator[tuple[dict[str, np.ndarray], dict[str, str]]]:
     """Open the checkpoint of the run with the fingerprint `own`. What goes wrong while it is read is an InputError."""
     tensors, note = read_tensors(path, advice)
-    refuse(
-        (
-            note.get("fingerprint") != own,
-            f"{path} belongs to a run with another config; resume with that config, or {advice}",
-        )
+    refuse_if(
+        note.get("fingerprint") != own,
+        f"{path} belongs to a run with another config; resume with that config, or {advice}",
     )
     damage = (KeyError, ValueError, RuntimeError, TypeError, IndexError)
     with refusing(damage, f"{path} is damaged or of another version (", f"); {advice}"):
@@ -330,7 +326,7 @@ def write_csv(path: Path, records: Sequence[Mapping[str, object]]) -> None:
 
 def read_json(path: Path) -> Any:
     again = f"run the command that wrote {path.parent} again"
-    refuse((not path.exists(), f"{path} is missing; {again}"))
+    refuse_if(not path.exists(), f"{path} is missing; {again}")
     with refusing((InputError,), "", f"; {again}"):
         return parse_json(read_bytes(path, most=MOST_OWN), str(path), most=MOST_OWN)
 
@@ -372,11 +368,9 @@ class MetricsFile:
         """Keep the first lines, those of a checkpoint, if they are what it was made with."""
         kept = b"".join(read_bytes(self.path, "the metrics", MOST_OWN).splitlines(keepends=True)[:lines])
         self.hash = hashlib.sha256(kept)
-        refuse(
-            (
-                self.digest != digest or kept.count(b"\n") != lines,
-                f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}",
-            )
+        refuse_if(
+            self.digest != digest or kept.count(b"\n") != lines,
+            f"{shown(self.path)} is not as it was at the checkpoint ({lines} whole lines expected); {ANEW}",
         )
         write(self.path, kept)
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal, cast
 import filelock
 import pydantic
 
-from topicscope.ground.errors import InputError, one_line, refuse, refusing
+from topicscope.ground.errors import InputError, one_line, refuse, refuse_if, refusing
 from topicscope.ground.files import (
     FULL,
     AnyPath,
@@ -100,7 +100,7 @@ def finished_about(path: AnyPath, kind: Kind) -> About:
     """What a finished folder of a kind says, with the digests of its files checked."""
     about = about_of(path, kind)
     again = f"topicscope {kind.name} --resume --out {path}" if kind.resumes == "asked" else about.command
-    refuse((about.status in UNFINISHED, f"{shown(path)} is not finished; to continue: {again}"))
+    refuse_if(about.status in UNFINISHED, f"{shown(path)} is not finished; to continue: {again}")
     for name in (RESULTS, *about.digests):
         check_digest(path, about, name)
     return about
@@ -115,11 +115,8 @@ def check_digest(path: AnyPath, about: About, name: str) -> None:
         ),
         (not file.is_file(), f"{shown(file)} is missing; {again}"),
     )
-    refuse(
-        (
-            file_digest(file) != about.digests[name],
-            f"{shown(file)} is damaged: it is not what topicscope wrote; {again}",
-        )
+    refuse_if(
+        file_digest(file) != about.digests[name], f"{shown(file)} is damaged: it is not what topicscope wrote; {again}"
     )
 
 
@@ -158,17 +155,15 @@ LOCK_SECONDS = 0.3  # seconds: who only looks whether a folder is held (`is_held
 def check_out(path: Path) -> Path:
     """Check that a folder is there that can be written to, or can be made there."""
     # no config can store a name that is not UTF-8
-    refuse(
-        ("\0" not in str(path) and not sound(str(path)), f"{shown(path)}: its name is not UTF-8; choose another folder")
+    refuse_if(
+        "\0" not in str(path) and not sound(str(path)), f"{shown(path)}: its name is not UTF-8; choose another folder"
     )
     with usable(path):
         path.exists()  # raises where the name is too long, which lexists does not
         place = next(place for place in (path.absolute(), *path.absolute().parents) if os.path.lexists(place))
-        refuse(
-            (
-                place == path.absolute() and not path.is_dir(),
-                f"{shown(path)} is a file, or a broken link; give a folder that is new or empty",
-            )
+        refuse_if(
+            place == path.absolute() and not path.is_dir(),
+            f"{shown(path)} is a file, or a broken link; give a folder that is new or empty",
         )
         if not place.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
@@ -315,11 +310,8 @@ class Folder:
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`."""
     path = check_out(Path(path))
-    refuse(
-        (
-            resume and force,
-            "resume and force are both given; give one: resume continues what is there, force replaces it",
-        )
+    refuse_if(
+        resume and force, "resume and force are both given; give one: resume continues what is there, force replaces it"
     )
     try:
         if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
@@ -331,11 +323,9 @@ def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool
         raise InputError(
             f"{shown(path)} is not empty and holds something else (no {ABOUT}); choose a folder that is new or empty"
         )
-    refuse(
-        (
-            about.kind != kind.name,
-            f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one",
-        )
+    refuse_if(
+        about.kind != kind.name,
+        f"{shown(path)} holds a {about.kind} folder, not a {kind.name} folder; choose another one",
     )
     if about.status == "starting" or (about.status == "running" and kind.resumes == "never"):
         return None  # killed before anything was done, or while it was written: nothing is whole
@@ -402,11 +392,9 @@ def join_folder(
         stored = None
         with suppress(InputError):
             stored = parse_yaml(read_text(path / CONFIG), CONFIG)
-        refuse(
-            (
-                config is not None and stored != config,
-                f"{shown(path)} was made with another config; choose another folder, or replace it (--force)",
-            )
+        refuse_if(
+            config is not None and stored != config,
+            f"{shown(path)} was made with another config; choose another folder, or replace it (--force)",
         )
         return Folder(path, kind, there, False, config, path)
     about = About(kind.name, kind.format, version_of("topicscope") or "", command(), "starting", runs)

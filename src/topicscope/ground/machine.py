@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 from threadpoolctl import threadpool_limits
 
 from topicscope.ground.config import Config, flat
-from topicscope.ground.errors import InputError, one_line, refuse
+from topicscope.ground.errors import InputError, one_line, refuse_if
 from topicscope.ground.files import shown
 from topicscope.ground.results import Progress, duration, silent
 
@@ -36,13 +36,13 @@ CUBLAS_ORDER = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it cuBLAS may s
 
 
 def usable_device(name: str, *, worth_it: bool = True) -> Literal["cpu", "cuda"]:
-    refuse((name not in get_args(Device), f"device {name!r}: expected auto, cpu or cuda"))
+    refuse_if(name not in get_args(Device), f"device {name!r}: expected auto, cpu or cuda")
     if name == "cpu":
         return "cpu"
     import torch
 
     there = torch.cuda.is_available()
-    refuse((name == "cuda" and not there, "device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto"))
+    refuse_if(name == "cuda" and not there, "device 'cuda', but PyTorch finds no usable GPU here; choose cpu or auto")
     if not there or (name == "auto" and not worth_it):
         return "cpu"
     os.environ.setdefault(*CUBLAS_ORDER)

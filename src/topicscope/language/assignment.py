@@ -24,6 +24,7 @@ from topicscope.ground import (
     plain,
     read_text,
     refuse,
+    refuse_if,
     serial,
     shown,
     watched,
@@ -115,7 +116,7 @@ def fit_each(
     engine: Engine,
     progress: Progress | None,
 ) -> list[Topics]:
-    refuse((how.backend not in BACKENDS, f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}"))
+    refuse_if(how.backend not in BACKENDS, f"no topic backend {how.backend!r}; known: {', '.join(BACKENDS)}")
     with watched(progress) as shown:
         shown("counting words")
         documents, used = shared_words(word_documents(texts, vocabulary, engine), len(vocabulary.words), min_documents)
@@ -322,12 +323,10 @@ def label_words(
 ) -> LabelWords:
     every = usable_labels(labels, name)
     counts = {label: count for label, count in every.items() if count >= FEWEST_DOCUMENTS}
-    refuse(
-        (
-            len(counts) < 2,
-            f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
-            "give more text with these labels, or raise --max-documents",
-        )
+    refuse_if(
+        len(counts) < 2,
+        f"fewer than two labels of {name!r} have {FEWEST_DOCUMENTS} documents in the sample of {len(texts):,}; "
+        "give more text with these labels, or raise --max-documents",
     )
     number = {label: k for k, label in enumerate(counts)}
     mine = [(number[label], text) for label, text in zip(labels, texts, strict=True) if label and label in number]
@@ -335,11 +334,9 @@ def label_words(
         shown("counting words")
         documents = word_documents([text for _, text in mine], vocabulary, engine)
         shared, used = shared_words(documents, len(vocabulary.words), FEWEST_DOCUMENTS)
-        refuse(
-            (
-                len(used) < 2,
-                f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text",
-            )
+        refuse_if(
+            len(used) < 2,
+            f"no two words occur in {FEWEST_DOCUMENTS} documents with a label of {name!r}; give more text",
         )
         table = np.zeros((len(counts), len(used)))
         for (k, _), document in zip(mine, documents, strict=True):
@@ -399,12 +396,10 @@ def assign(
     names: tuple[str, ...] | None = None,
 ) -> Assignment:
     """The `threshold * V` likeliest words of each topic (Table 1); of labels only those that are clearly likelier."""
-    refuse(
-        (
-            not 0 < threshold < 1,
-            f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, "
-            "for example 0.001",
-        )
+    refuse_if(
+        not 0 < threshold < 1,
+        f"threshold {threshold} is not between 0 and 1; it is the share of the vocabulary that each topic keeps, "
+        "for example 0.001",
     )
     share, known = threshold * topics.vocabulary_size, len(topics.words)
     count = int(share)
@@ -441,37 +436,31 @@ def assignments_of(
 ) -> list[Assignment]:
     if isinstance(topics, Assignment):
         return [with_pairs(topics)]
-    refuse(
-        (
-            topics.fingerprint != vocabulary.fingerprint,
-            "the words of these labels were counted with another tokenizer; count them with this one"
-            if isinstance(topics, LabelWords)
-            else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics "
-            "CORPUS --tokenizer MODEL')",
-        )
+    refuse_if(
+        topics.fingerprint != vocabulary.fingerprint,
+        "the words of these labels were counted with another tokenizer; count them with this one"
+        if isinstance(topics, LabelWords)
+        else "these topics were fitted with another tokenizer; fit them with this model's ('topicscope topics "
+        "CORPUS --tokenizer MODEL')",
     )
     return [with_pairs(assign(topics, threshold, kind)) for kind in topics_per_word for threshold in thresholds]
 
 
 def with_pairs(assignment: Assignment) -> Assignment:
     members = assignment.membership.matrix()
-    refuse(
-        (
-            len(assignment.words) <= 1000 and ((members @ members.T).toarray() > 0).all(),
-            "every two words of these topics have a topic in common, so no pairs of different topics are left to "
-            "compare with; give topics of different words",
-        )
+    refuse_if(
+        len(assignment.words) <= 1000 and ((members @ members.T).toarray() > 0).all(),
+        "every two words of these topics have a topic in common, so no pairs of different topics are left to "
+        "compare with; give topics of different words",
     )
     return assignment
 
 
 def read_topics(path: str | Path) -> Topics | list[tuple[str, str]]:
-    refuse(
-        (
-            not Path(path).exists(),
-            f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
-            "and topics",
-        )
+    refuse_if(
+        not Path(path).exists(),
+        f"topics: {path} does not exist; expected a folder of 'topicscope topics' or a CSV or JSON file of words "
+        "and topics",
     )
     return Topics.load(path) if Path(path).is_dir() else read_pairs(path)
 
@@ -536,14 +525,12 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
 
 def _json_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     data = parse_json(text, shown(path))
-    refuse((not isinstance(data, dict) or not data, f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}"))
+    refuse_if(not isinstance(data, dict) or not data, f"{shown(path)}: expected {{word: topic}} or {{topic: [words]}}")
     if all(isinstance(value, list) and all(isinstance(word, str) for word in value) for value in data.values()):
         return [(word, str(topic)) for topic, words in data.items() for word in words]
-    refuse(
-        (
-            not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()),
-            f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout",
-        )
+    refuse_if(
+        not all(isinstance(value, str | int) and not isinstance(value, bool) for value in data.values()),
+        f"{shown(path)}: expected {{word: topic}} throughout, or {{topic: [words]}} throughout",
     )
     return [(str(word), str(topic)) for word, topic in data.items()]
 
@@ -555,10 +542,8 @@ def _table_pairs(path: Path, text: str) -> list[tuple[str, str]]:
     except csv.Error as error:
         raise InputError(f"{shown(path)} is not a table ({one_line(error)}); expected lines 'word,topic'") from None
     columns = rows[0] if rows else ("word", "topic")
-    refuse(
-        (
-            not {"word", "topic"} <= set(columns),
-            f"{shown(path)}: expected the columns word and topic; it has {field_names(columns)}",
-        )
+    refuse_if(
+        not {"word", "topic"} <= set(columns),
+        f"{shown(path)}: expected the columns word and topic; it has {field_names(columns)}",
     )
     return [(row["word"].strip(), row["topic"].strip()) for row in rows if row["word"] and row["topic"]]

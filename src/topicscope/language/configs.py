@@ -21,6 +21,7 @@ from topicscope.ground import (
     Text,
     number_only,
     refuse,
+    refuse_if,
     section,
 )
 from topicscope.language.corpora import Split
@@ -134,11 +135,9 @@ class OneSource:
     label_field: str | None
 
     def __post_init__(self) -> None:
-        refuse(
-            (
-                self.label_field is not None and self.topics_from is not None,
-                "label_field and topics_from both say what the topics are; give one of them",
-            )
+        refuse_if(
+            self.label_field is not None and self.topics_from is not None,
+            "label_field and topics_from both say what the topics are; give one of them",
         )
 
 
@@ -258,11 +257,9 @@ class WordsConfig(Config):
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        refuse(
-            (
-                sum(map(len, self.groups)) < 2,
-                "give at least two words, in groups separated by /, for example: frog toad / mozart schubert",
-            )
+        refuse_if(
+            sum(map(len, self.groups)) < 2,
+            "give at least two words, in groups separated by /, for example: frog toad / mozart schubert",
         )
 
 

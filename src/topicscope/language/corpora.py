@@ -28,7 +28,18 @@ from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from topicscope.ground import InputError, Stream, checked_file, generator, needed, one_line, refuse, require, shown
+from topicscope.ground import (
+    InputError,
+    Stream,
+    checked_file,
+    generator,
+    needed,
+    one_line,
+    refuse,
+    refuse_if,
+    require,
+    shown,
+)
 
 PEEK = 200  # lines of a text file that decide how it is split
 MOST_LINE = 2**26  # bytes of a line, and of a document: more are not held in memory
@@ -156,17 +167,15 @@ class Corpus:
     label_field: str | None = None
 
     def __post_init__(self) -> None:
-        refuse((not self.sources, "no corpus is given; name files, a folder, or hf:NAME for one on the hub"))
+        refuse_if(not self.sources, "no corpus is given; name files, a folder, or hf:NAME for one on the hub")
         self.files = [file for source in self.sources for file in files_of(str(source))]
         self.has_field = False  # whether a record had the field: if the first has not, the user chose a wrong one
         self.fields: dict[str, None] = {}  # names of fields of the first record of every file
         for file in self.files:
-            refuse(
-                (
-                    kind_of(file)[0] in TEXT and self.label_field is not None,
-                    f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
-                    "lines, CSV and Parquet",
-                )
+            refuse_if(
+                kind_of(file)[0] in TEXT and self.label_field is not None,
+                f"{shown(file)} is plain text, which has no field {self.label_field!r}; labels are read from JSON "
+                "lines, CSV and Parquet",
             )
 
     def __iter__(self) -> Generator[str]:
@@ -205,7 +214,7 @@ class Corpus:
         """At most `count` texts, each with the same chance, with their numbers from 1; only these are in memory."""
         every = enumerate(self.documents(), start=1)
         drawn = list(every) if count is None else reservoir(every, count, generator(seed, Stream.SAMPLED_DOCUMENTS))
-        refuse((not drawn, self._without_text()))
+        refuse_if(not drawn, self._without_text())
         return sorted(drawn)
 
     def check_libraries(self) -> None:
@@ -220,7 +229,7 @@ class Corpus:
             return
         with closing(self.documents()) as documents:
             labels = [document.label for document in islice(documents, 1 if self.label_field is None else 2500)]
-            refuse((not labels, self._without_text()))
+            refuse_if(not labels, self._without_text())
             if self.label_field is not None:
                 if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
                     labels += islice((d.label for d in documents if d.label not in (None, *labels)), 1)
@@ -405,12 +414,10 @@ class Corpus:
 
     def _label(self, value: object, place: str) -> str | None:
         """Numbers and truth values as JSON writes them, 1.0 as 1. One label per document: no lists, no records."""
-        refuse(
-            (
-                isinstance(value, list | dict | tuple | bytes),
-                f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
-                "document, a text or a number",
-            )
+        refuse_if(
+            isinstance(value, list | dict | tuple | bytes),
+            f"{place}: the field {self.label_field!r} holds a {type(value).__name__}; expected one label per "
+            "document, a text or a number",
         )
         if value is None or value != value:  # tables write NaN where nothing is there
             return None
@@ -539,7 +546,7 @@ def files_of(source: str) -> list[str]:
             missing = f"no such corpus: {shown(source)} (a file, a folder, a pattern, or hf:NAME for one on the hub)"
     except (OSError, ValueError, re.error) as error:  # the name has a null character, or the folder may not be read
         raise InputError(f"the corpus {shown(source)} cannot be read: {one_line(error)}") from None
-    refuse((not files, missing))
+    refuse_if(not files, missing)
     return [str(checked_file(file, "the corpus", MOST_FILE)) for file in files]
 
 

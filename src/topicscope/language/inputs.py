@@ -25,6 +25,7 @@ from topicscope.ground import (
     read_bytes,
     read_text,
     refuse,
+    refuse_if,
     require,
     shown,
 )
@@ -84,11 +85,9 @@ def check_plain_files(folder: Path) -> None:
             checked_file(entry, "the file", MOST if ending in READ and ending != WEIGHTS_ENDING else 2**62)
         if entry.name in OBJECTS:
             content = parse_json(read_bytes(entry), shown(entry), finite=False, narrow=False)
-            refuse(
-                (
-                    not isinstance(content, dict),
-                    f"{shown(entry)} holds a {type(content).__name__}; expected keys and values",
-                )
+            refuse_if(
+                not isinstance(content, dict),
+                f"{shown(entry)} holds a {type(content).__name__}; expected keys and values",
             )
     sealed = parse_json(read_bytes(folder / SEAL), shown(folder / SEAL)) if (folder / SEAL).exists() else {}
     for name, digest in sealed.items() if isinstance(sealed, dict) else [(SEAL, "")]:
@@ -113,11 +112,9 @@ def read_model_files(folder: Path) -> tuple[Mapping[str, object], int]:
     )
     check_plain_files(folder)
     config = parse_json(read_bytes(folder / CONFIG), shown(folder / CONFIG), finite=False, narrow=False)
-    refuse(
-        (
-            config.get("transformers_weights") is not None,  # which would not be checked here
-            f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}",
-        )
+    refuse_if(
+        config.get("transformers_weights") is not None,  # which would not be checked here
+        f"{shown(folder / CONFIG)} names its own weights file; name it {WEIGHTS}",
     )
     numbers = sum(_numbers(folder / part) for part in ([WEIGHTS] if names[0] == WEIGHTS else _parts(folder)))
     # by these the library would build far more than the weights fill; published models have at most a thousand layers
@@ -145,11 +142,9 @@ def _parts(folder: Path) -> list[str]:
         raise InputError(f"{shown(folder / INDEX)} is damaged: it does not say which file holds which tensor")
     parts = sorted(set(weights.values()))
     for part in parts:
-        refuse(
-            (
-                Path(part).name != part or not part.endswith(WEIGHTS_ENDING),
-                f"{shown(folder / INDEX)} names {part!r}; expected {WEIGHTS_ENDING} files of the same folder",
-            )
+        refuse_if(
+            Path(part).name != part or not part.endswith(WEIGHTS_ENDING),
+            f"{shown(folder / INDEX)} names {part!r}; expected {WEIGHTS_ENDING} files of the same folder",
         )
         checked_file(folder / part, f"the file that {INDEX} names,", 2**62)
     return parts
@@ -182,7 +177,7 @@ def check_libraries(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsC
 def check_inputs(config: TopicsConfig | ProbeConfig | TimelineConfig | WordsConfig) -> None:
     check_libraries(config)
     if not isinstance(config, WordsConfig):
-        refuse((not config.corpus, "no text is given; name files, folders or hf:NAME (corpus)"))
+        refuse_if(not config.corpus, "no text is given; name files, folders or hf:NAME (corpus)")
         corpus_of(config).check()
         read_stop_words(config.stop_words)
     if isinstance(config, ProbeConfig | TimelineConfig):
@@ -226,7 +221,7 @@ def refuse_unused(config: ProbeConfig | TimelineConfig) -> None:
     }
     unused = ", ".join(setting for setting, idle in settings.items() if idle)
     source = "the labels of a corpus (label_field)" if labels else "topics that are given (topics_from)"
-    refuse((unused, f"{unused}: no effect with {source}; leave one out"))
+    refuse_if(unused, f"{unused}: no effect with {source}; leave one out")
 
 
 @dataclass(frozen=True)
@@ -266,12 +261,10 @@ def check_tokenizer(name: str | Path) -> Place:
     place = model_place(name)
     if place.local:
         check_plain_files(Path(place.name))
-        refuse(
-            (
-                not any(file for pattern in TOKENIZER for file in Path(place.name).glob(pattern)),
-                f"{shown(name)} has no tokenizer: expected tokenizer.json, or vocab.txt, or a .model file; give a "
-                "folder with the files of a tokenizer, or a hub id",
-            )
+        refuse_if(
+            not any(file for pattern in TOKENIZER for file in Path(place.name).glob(pattern)),
+            f"{shown(name)} has no tokenizer: expected tokenizer.json, or vocab.txt, or a .model file; give a "
+            "folder with the files of a tokenizer, or a hub id",
         )
     return place
 
@@ -288,12 +281,10 @@ def find_snapshots(names: Sequence[str]) -> list[tuple[int, str]]:
 
 def _models(name: str) -> list[str]:
     path = Path(name)
-    refuse(
-        (
-            not path.exists() and not HUB_ID.fullmatch(name),
-            f"no such folder: {name} (expected snapshots of 'topicscope pretrain', model folders, or hub ids such as "
-            "OWNER/NAME@step1000)",
-        )
+    refuse_if(
+        not path.exists() and not HUB_ID.fullmatch(name),
+        f"no such folder: {name} (expected snapshots of 'topicscope pretrain', model folders, or hub ids such as "
+        "OWNER/NAME@step1000)",
     )
     for place in (path, path / "snapshots", path / "checkpoints"):  # the last is what others call it
         inside = sorted(place.iterdir()) if place.is_dir() else []
@@ -317,12 +308,10 @@ def _models(name: str) -> list[str]:
 
 def _step(model: str) -> int:
     matches = STEP.findall(model.rsplit("/", 1)[-1])
-    refuse(
-        (
-            not matches,
-            f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; expected one such "
-            "as step-100, checkpoint-500 or NAME@step1000",
-        )
+    refuse_if(
+        not matches,
+        f"{model}: {'' if Path(model).exists() else 'no such folder, and '}no step in its name; expected one such "
+        "as step-100, checkpoint-500 or NAME@step1000",
     )
     return int(matches[-1])
 

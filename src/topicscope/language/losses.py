@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from topicscope.ground import InputError, Progress, Stream, generator, refuse, silent
+from topicscope.ground import InputError, Progress, Stream, generator, refuse_if, silent
 from topicscope.language.assignment import Assignment
 from topicscope.language.configs import ModelPass
 from topicscope.language.forward import attention_of, is_causal, padded, shifted_right
@@ -378,11 +378,9 @@ def heads_of_layers(model: LibraryModel, loaded: LoadedModel) -> list[int]:
     with changed_heads(model, watch):
         parts = attention_of(model, tokens, torch.ones_like(tokens))
     heads = [layer.shape[1] for layer in next(iter(parts.values()))]
-    refuse(
-        (
-            len(seen) != sum(map(len, parts.values())) or seen[: len(heads)] != [(*tokens.shape, of) for of in heads],
-            "the outputs of single heads cannot be read in this architecture",
-        )
+    refuse_if(
+        len(seen) != sum(map(len, parts.values())) or seen[: len(heads)] != [(*tokens.shape, of) for of in heads],
+        "the outputs of single heads cannot be read in this architecture",
     )
     return heads
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, size
+from topicscope.ground import InputError, machine_memory, needed, one_line, refuse, refuse_if, size
 from topicscope.language.corpora import first_few
 from topicscope.language.forward import attention_of
 from topicscope.language.inputs import Place, check_model, check_tokenizer, read_model_files
@@ -108,12 +108,10 @@ def check_architecture(config: Any, name: str | Path) -> None:
     for architecture in getattr(config, "architectures", None) or []:
         built = getattr(transformers, str(architecture), None)
         kind = getattr(getattr(built, "config_class", None), "model_type", None)
-        refuse(
-            (
-                kind not in (None, config.model_type),
-                f"{name}: its config.json says model_type {config.model_type!r}, but {architecture} is a {kind!r} "
-                "model; give the config.json that belongs to the weights",
-            )
+        refuse_if(
+            kind not in (None, config.model_type),
+            f"{name}: its config.json says model_type {config.model_type!r}, but {architecture} is a {kind!r} "
+            "model; give the config.json that belongs to the weights",
         )
 
 
@@ -213,7 +211,7 @@ def load_tokenizer(name: str | Path) -> Tokenizer:
             place.name, revision=place.revision, local_files_only=place.local, trust_remote_code=False
         )
         numbers = [*tokenizer.get_vocab().values(), *tokenizer(TRIED)["input_ids"], *tokenizer.all_special_ids]
-        refuse((min(numbers, default=-1) < 0, f"{said} (it has no tokens)"))
+        refuse_if(min(numbers, default=-1) < 0, f"{said} (it has no tokens)")
         tokenizer.decode(tokenizer(TRIED)["input_ids"])
     return tokenizer
 
@@ -273,7 +271,7 @@ def checked(name: str, model: LibraryModel, tokenizer: Tokenizer) -> LoadedModel
     with refusing(f"{name}: it has no embeddings of tokens, which a model of text has"):
         rows = int(model.get_input_embeddings().weight.shape[0])
     tokens = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
-    refuse((tokens > rows, f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}"))
+    refuse_if(tokens > rows, f"{name}: its tokenizer has {tokens} tokens, but the model has embeddings of only {rows}")
     if getattr(model.config, "_attn_implementation", "eager") != "eager":
         try:
             model.set_attn_implementation("eager")

@@ -20,7 +20,7 @@ from topicscope.ground import (
     Progress,
     Stream,
     generator,
-    refuse,
+    refuse_if,
     repeatable,
     serial,
     silent,
@@ -160,7 +160,7 @@ def probe_model(
 ) -> Probe:
     """Probe a model that you have, on texts and topics that you have."""
     if isinstance(topics, LabelWords) or labels:
-        refuse((len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None"))
+        refuse_if(len(labels) != len(texts), f"{len(labels)} labels of {len(texts)} texts; give one for each, or None")
     measurement = measurement or Measurement()
     vocabulary = vocabulary or whole_words(loaded.tokenizer)
     topics = load_topics(topics, vocabulary, texts, engine) if isinstance(topics, str | Path) else topics

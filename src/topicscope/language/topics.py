@@ -30,6 +30,7 @@ from topicscope.ground import (
     read_bytes,
     read_tensors,
     refuse,
+    refuse_if,
     shown,
 )
 from topicscope.language.corpora import unread
@@ -402,11 +403,9 @@ class Topics(CorpusWords, Result):
             field = ".".join(map(str, first["loc"]))
             raise InputError(f"{shown(path / HEAD)} is damaged ({field}: {first['msg']}); {ADVICE}") from None
         arrays, _ = read_tensors(path / TENSORS, ADVICE)
-        refuse(
-            (
-                head.digest != file_digest(path / TENSORS),
-                f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}",
-            )
+        refuse_if(
+            head.digest != file_digest(path / TENSORS),
+            f"{shown(path / TENSORS)} is not the file that was written with {HEAD}; {ADVICE}",
         )
         check_arrays(arrays, head, path / TENSORS)
         return cls(
@@ -489,12 +488,10 @@ def topic_world(topics: Topics, words: int = 500) -> TopicWorld:
     theta, lengths, mass = theta[mass > 0], lengths[mass > 0], mass[mass > 0]
     spread = np.unique(np.linspace(0, len(theta) - 1, min(len(theta), MOST_MIXTURES)).round().astype(int))
     columns, rows = topics.probability[stays][:, kept] / share[stays, None], (theta * share)[spread][:, stays]
-    refuse(
-        (
-            columns.size + rows.size > MOST_NUMBERS,
-            f"{len(kept):,} words and {len(rows):,} mixtures of {len(columns):,} topics are more than {MOST_NUMBERS:,} "
-            "numbers; keep fewer words, or fit fewer topics",
-        )
+    refuse_if(
+        columns.size + rows.size > MOST_NUMBERS,
+        f"{len(kept):,} words and {len(rows):,} mixtures of {len(columns):,} topics are more than {MOST_NUMBERS:,} "
+        "numbers; keep fewer words, or fit fewer topics",
     )
     low, high = (max(1, round(float(length))) for length in np.quantile(lengths * mass, [0.25, 0.75]))
     settings: dict[str, dict[str, Any]] = {

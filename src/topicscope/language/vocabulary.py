@@ -32,7 +32,7 @@ from topicscope.ground import (
     Output,
     in_order,
     read_text,
-    refuse,
+    refuse_if,
     repeatable,
     serial,
     shown,
@@ -99,7 +99,7 @@ def whole_words(tokenizer: Tokenizer, stop_words: Iterable[str] | None = None) -
     texts = [f"{BEFORE} {word}" for word in candidates.values()]
     back = tokenizer(texts, add_special_tokens=False)["input_ids"] if texts else []
     words = {i: candidates[i] for i, tokens in zip(candidates, back, strict=True) if tokens == [*before, i]}
-    refuse((not words, "this tokenizer has no token that is a whole word; choose one that has whole words as tokens"))
+    refuse_if(not words, "this tokenizer has no token that is a whole word; choose one that has whole words as tokens")
     return Vocabulary(
         tokenizer,
         size,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import FLOPS, InputError, Progress, refuse, silent
+from topicscope.ground import FLOPS, InputError, Progress, refuse_if, silent
 from topicscope.laws.coverage import LAWS, RunSettings, by_flow, covered_world, starts_even
 from topicscope.measure import (
     NOT_COVERED,
@@ -492,11 +492,8 @@ def early_key(value: Curve, law: Dynamics, times: Curve) -> Curve:
     """
     dim, scale, e_fold = law.training.attention_dim, law.training.init_scale, law.attention.e_fold
     late = e_fold is None or times[-1] > LINEAR * e_fold
-    refuse(
-        (
-            late and not math.isnan(risen(value)),
-            "; ".join(law.not_covered) or "the growth of key and query is not known",
-        )
+    refuse_if(
+        late and not math.isnan(risen(value)), "; ".join(law.not_covered) or "the growth of key and query is not known"
     )
     growing = 0.0 if e_fold is None or late else (law.attention.rank or 0) * (np.cosh(2 * times / e_fold) - 1)
     return np.sqrt(scale**2 * dim * (law.best.vocabulary + growing) * np.ones_like(times))
@@ -520,11 +517,9 @@ def adam_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> tuple[Cur
         batch_noise=batch_noise,
         output_bias=run.model.prediction_bias == "trained",
     )
-    refuse(
-        (
-            clock.value < FEWEST_STEPS,
-            f"Adam at rate {optimizer.lr:g}: W_V is half-way before {FEWEST_STEPS} steps, which its first mean spans",
-        )
+    refuse_if(
+        clock.value < FEWEST_STEPS,
+        f"Adam at rate {optimizer.lr:g}: W_V is half-way before {FEWEST_STEPS} steps, which its first mean spans",
     )
     steps = np.arange(run.total_steps + 1.0)
     done = np.minimum(steps / (2 * clock.value), 1.0)
@@ -532,7 +527,7 @@ def adam_norms(run: RunSettings, law: Dynamics, batch_noise: float) -> tuple[Cur
     value = np.sqrt(np.sum([mode.norm**2 * done**2 + mode.count * left for mode in law.best.modes], 0))
     pull, size = growth.sigma / math.sqrt(dim), math.sqrt(dim * vocabulary)
     start, end = scale * math.sqrt((growth.topics - 1) / (2 * vocabulary)), growth.plateau_norm(dim) / size
-    refuse((not 0 < start < end, f"Adam from a start of {scale:g}: key and query do not start below their plateau"))
+    refuse_if(not 0 < start < end, f"Adam from a start of {scale:g}: key and query do not start below their plateau")
     entries = np.geomspace(start, end, ENTRIES)
     waiting = (clock.attention or 0.0) - (clock.sign or 0.0) - (clock.epsilon or 0.0)  # for value, if epsilon rules
     slow = optimizer.eps / scaled / pull * np.log(entries / start)

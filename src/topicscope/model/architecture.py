@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import Field
 
-from topicscope.ground import Rate, Stream, Text, adapter_of, generator, nearest, refuse, section
+from topicscope.ground import Rate, Stream, Text, adapter_of, generator, nearest, refuse_if, section
 from topicscope.world import Masking, TopicModel
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def architecture_of(settings: object) -> Architecture:
     others = {str(name): value for name, value in settings.items()} if isinstance(settings, Mapping) else {}
     named = others.pop("architecture", DEFAULT)
     known = isinstance(named, str) and named in ARCHITECTURES
-    refuse((not known, f"model.architecture = {named!r}: {nearest(str(named), ARCHITECTURES)}"))
+    refuse_if(not known, f"model.architecture = {named!r}: {nearest(str(named), ARCHITECTURES)}")
     if named != DEFAULT:
         return ARCHITECTURES[named](**others)
     given = others if isinstance(settings, Mapping) else settings

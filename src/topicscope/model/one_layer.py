@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float
 from pydantic import PlainSerializer, PlainValidator
 
-from topicscope.ground import Entry, Matrix, Rate, Text, Width, refuse, section
+from topicscope.ground import Entry, Matrix, Rate, Text, Width, refuse, refuse_if, section
 from topicscope.model.architecture import (
     DEFAULT,
     Architecture,
@@ -129,7 +129,7 @@ class ModelConfig(Architecture):
 
     def _given_matrix(self, vocabulary: int) -> Float[np.ndarray, "d d"]:
         matrix, wanted = matrix_of(self.value_matrix or [], "model.value_matrix"), self.shapes(vocabulary)["value"]
-        refuse((matrix.shape != wanted, f"model.value_matrix has shape {matrix.shape}; expected {wanted}"))
+        refuse_if(matrix.shape != wanted, f"model.value_matrix has shape {matrix.shape}; expected {wanted}")
         return matrix
 
     def width(self, vocabulary: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from topicscope.ground import Result, refuse
+from topicscope.ground import Result, refuse_if
 
 
 @dataclass
@@ -258,7 +258,7 @@ BUILDERS = {
 
 def sections(result: Result) -> list[Section]:
     known = ", ".join(BUILDERS)
-    refuse((result.kind not in BUILDERS, f"no figures for results of kind {result.kind!r}; expected one of: {known}"))
+    refuse_if(result.kind not in BUILDERS, f"no figures for results of kind {result.kind!r}; expected one of: {known}")
     module, _, function = BUILDERS[result.kind].rpartition(".")
     return getattr(importlib.import_module(module, __package__), function)(result)
 

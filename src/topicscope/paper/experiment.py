@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from topicscope import language, training
-from topicscope.ground import MOST, refuse
+from topicscope.ground import MOST, refuse_if
 from topicscope.measure import Estimate
 from topicscope.pages import Compared, Figure, Panel, Series, TableData, Verdict
 
@@ -114,7 +114,7 @@ class Context:
         return self.pick(3, 5)
 
     def check(self) -> None:
-        refuse((not 0 <= self.seed <= MOST, f"seed = {self.seed}: expected a number from 0 to {MOST:,}"))
+        refuse_if(not 0 <= self.seed <= MOST, f"seed = {self.seed}: expected a number from 0 to {MOST:,}")
         for name in self.models:
             language.check_model(name)
         if self.corpus:

@@ -29,7 +29,7 @@ from topicscope.ground import (
     one_thread,
     parse_json,
     read_bytes,
-    refuse,
+    refuse_if,
     require,
     serial,
     watched,
@@ -88,7 +88,7 @@ def chosen(ids: list[str] | None) -> list[Experiment[object]]:
     """Experiments by their ids, in the paper's order; without ids all of them."""
     for name in ids or []:
         hint = f"{nearest(name, EXPERIMENTS)} ('topicscope list' shows all)"
-        refuse((name not in EXPERIMENTS, f"no experiment {name!r}; {hint}"))
+        refuse_if(name not in EXPERIMENTS, f"no experiment {name!r}; {hint}")
     return [experiment for name, experiment in EXPERIMENTS.items() if not ids or name in ids]
 
 
@@ -314,7 +314,7 @@ def check_used(experiments: Sequence[Experiment[object]], context: Context) -> N
         users = [e.id for e in EXPERIMENTS.values() if given in e.takes]
         unused = getattr(context, given) and not any(given in e.takes for e in experiments)
         only = f"only {', '.join(users)} read it: leave it out, or add one of them"
-        refuse((unused, f"{name} has no effect on these experiments; {only}"))
+        refuse_if(unused, f"{name} has no effect on these experiments; {only}")
 
 
 def grouped(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -344,7 +344,7 @@ def read_reproduction(folder: str | Path) -> Reproduction:
     for name in (entry["id"] for entry in folders.read_results(folder)["results"]):
         again = f"run it again: topicscope reproduce {name} --out {folder}"
         path = outcome_path(Path(folder), name)
-        refuse((name not in whole.outcomes, f"{path} is missing or damaged; {again}"))
+        refuse_if(name not in whole.outcomes, f"{path} is missing or damaged; {again}")
     return whole
 
 
@@ -362,13 +362,13 @@ def check_context(folder: Path, context: Context) -> None:
         return  # killed before it had a config, a folder counts as empty
     stored = stored_context(folder)
     there, asked = (f"of scale {one.scale}, seed {one.seed}" for one in (stored, context))
-    refuse((there != asked, f"{folder} holds a reproduction {there}, not {asked}; choose another folder"))
+    refuse_if(there != asked, f"{folder} holds a reproduction {there}, not {asked}; choose another folder")
 
 
 def stored_context(folder: Path) -> Context:
     config = load_settings(folder / folders.CONFIG, own=True)
     wrong = config.get("scale") not in get_args(Scale) or not isinstance(config.get("seed"), int)
-    refuse((wrong, f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder"))
+    refuse_if(wrong, f"{folder / folders.CONFIG} is damaged: expected scale and seed; choose another folder")
     return Context(config["scale"], config["seed"])
 
 

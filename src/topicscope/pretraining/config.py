@@ -36,6 +36,7 @@ from topicscope.ground import (
     number_only,
     only_for,
     refuse,
+    refuse_if,
     section,
 )
 from topicscope.measure import ROTATION_SPAN
@@ -115,7 +116,7 @@ class Masking:
     @model_validator(mode="after")
     def _check(self) -> Masking:
         more = f"masking: p_correct {self.p_correct:g} and p_random {self.p_random:g} add up to more than 1"
-        refuse((self.p_correct + self.p_random > 1, more))
+        refuse_if(self.p_correct + self.p_random > 1, more)
         return self
 
 
@@ -212,7 +213,7 @@ class PretrainConfig(Config):
     def require(cls, settings: Mapping[str, object]) -> None:
         text = settings.get("text")
         given = text.get("corpus") if isinstance(text, Mapping) else text
-        refuse((not given, "no text is given; corpus (text.corpus in a file) takes files, folders or hf:NAME"))
+        refuse_if(not given, "no text is given; corpus (text.corpus in a file) takes files, folders or hf:NAME")
 
     @model_validator(mode="after")
     def _check(self) -> PretrainConfig:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
-from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, silent
+from topicscope.ground import InputError, Progress, Stream, generator, needed, refuse, refuse_if, silent
 from topicscope.language import Corpus, Tokenizer, encode, load_tokenizer, special_tokens
 from topicscope.pretraining.config import ROWS, PretrainConfig
 
@@ -102,7 +102,7 @@ class Rows:
                 self._read(missing)
             self.store, self.rest = self._cut(self.rest, ROWS)
         few = f"the corpus has {len(self.store)} rows of {self.length} tokens, fewer than a batch of {count}; "
-        refuse((len(self.store) < count, f"{few}give more text, or choose a smaller batch"))
+        refuse_if(len(self.store) < count, f"{few}give more text, or choose a smaller batch")
         places = generator(self.seed, Stream.DRAWN_ROWS, step).choice(len(self.store), count, replace=False)
         rows = self.store[places]
         while (missing := count * self.room - len(self.rest)) > 0:
@@ -176,11 +176,11 @@ def make_tokenizer(config: PretrainConfig, corpus: Iterable[str], progress: Prog
         progress("training a tokenizer")
         texts = list(islice(corpus, settings.documents))
         read = f" ({', '.join(config.text.corpus)}: {corpus.summary()})" if isinstance(corpus, Corpus) else ""
-        refuse((not texts, f"the corpus has no text{read}; give files with text in them"))
+        refuse_if(not texts, f"the corpus has no text{read}; give files with text in them")
         return train_tokenizer(texts, settings.train, settings.vocab_size, config.length)
     tokenizer = load_tokenizer(settings.existing)
     maskless = f"the tokenizer of {settings.existing} has no mask token, which masked language modelling needs; "
-    refuse((tokenizer.mask_token_id is None, f"{maskless}choose another, or train one"))
+    refuse_if(tokenizer.mask_token_id is None, f"{maskless}choose another, or train one")
     tokenizer.model_max_length = config.length
     return tokenizer
 

@@ -30,7 +30,7 @@ from topicscope.ground import (
     metric_lines,
     needed,
     read_checkpoint,
-    refuse,
+    refuse_if,
     silent,
     torch_seed,
     write_tensors,
@@ -337,7 +337,7 @@ def micro_batch(config: PretrainConfig, device: str, processes: int) -> int:
         f"{processes} processes cannot share the {config.batch_size // rows} micro-batches of a step evenly; "
         f"choose batch_size and micro_batch so that batch_size / micro_batch is a multiple of {processes}"
     )
-    refuse((config.batch_size // rows % processes, uneven))
+    refuse_if(config.batch_size // rows % processes, uneven)
     return rows
 
 
@@ -570,7 +570,7 @@ class Loop:
         """Put everything back, the step too. Returns the digest of the metrics that were written by then."""
         with read_checkpoint(path, self.fingerprint, ADVICE) as (tensors, note):
             changed = f"the text has changed since {path.parent} was stopped; bring back the text that it began with"
-            refuse((note.get("text") != self.rows.fingerprint, f"{changed}, or {ADVICE}"))
+            refuse_if(note.get("text") != self.rows.fingerprint, f"{changed}, or {ADVICE}")
             parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
             moments: dict[int, dict[str, Tensor]] = {}
             for name in [name for name in tensors if name.startswith("optimizer.")]:

@@ -46,6 +46,7 @@ from topicscope.ground import (
     read_metrics,
     read_runs,
     refuse,
+    refuse_if,
     require,
     shown,
     usable_device,
@@ -254,14 +255,14 @@ def has_tokenizer(folder: Path) -> bool:
     Before the first checkpoint it is made anew, as everything is: the text may have changed since.
     """
     begun = (folder.parent / CHECKPOINT).exists()
-    refuse((begun and not folder.is_dir(), f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}"))
+    refuse_if(begun and not folder.is_dir(), f"{shown(folder)}, the tokenizer of the run, is missing; {ADVICE}")
     return begun
 
 
 def stored_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer with which a run began; InputError where it is damaged, or is another one by now."""
     try:
-        refuse((not (folder / language.SEAL).is_file(), f"{language.SEAL} is missing"))
+        refuse_if(not (folder / language.SEAL).is_file(), f"{language.SEAL} is missing")
         return language.load_tokenizer(folder)  # this compares it with its digests
     except InputError as error:
         raise InputError(f"the tokenizer of the run is damaged ({one_line(error)}); {ADVICE}") from None
@@ -449,7 +450,7 @@ def check_libraries(config: PretrainConfig) -> None:
 def accelerated(config: PretrainConfig, device: str | None = None) -> Any:
     accelerate = needed("accelerate", "pretraining")
     cpu = usable_device(device or config.device) == "cpu"
-    refuse((config.bf16 and cpu, "bf16 is for GPUs only, and this run is on the CPU; leave it out"))
+    refuse_if(config.bf16 and cpu, "bf16 is for GPUs only, and this run is on the CPU; leave it out")
     state = accelerate.state.AcceleratorState
     if state._shared_state and state().num_processes == 1 and (state().device.type == "cpu") != cpu:
         # the library keeps the first device of a process, and has no other way to let it go

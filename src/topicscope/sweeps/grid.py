@@ -34,6 +34,7 @@ from topicscope.ground import (
     load_settings,
     number,
     refuse,
+    refuse_if,
     section,
     silent,
 )
@@ -97,12 +98,12 @@ def read_grid(path: str | Path, progress: Progress = silent, device: str | None 
     base, axes, zipped = (settings.get(name) or {} for name in ("base", "axes", "zipped"))
     moving = [axes, *(zipped if isinstance(zipped, list) else [])]
     moved = any(isinstance(part, dict) and "device" in part for part in moving)
-    refuse((device and moved, f"{path}: device is one of the axes; leave the option out, or the axis"))
+    refuse_if(device and moved, f"{path}: device is one of the axes; leave the option out, or the axis")
     if device is not None and isinstance(base, dict):
         settings = {**settings, "base": {**base, "device": device}}
     grid = build_grid(settings, str(path), progress)
     reason = "it has no axes, so it is a single run; name settings and their values under axes"
-    refuse((not grid.axes, f"{path}: {reason}"))
+    refuse_if(not grid.axes, f"{path}: {reason}")
     return grid
 
 
@@ -114,7 +115,7 @@ def build_grid(settings: Mapping[str, object], where: str = "grid", progress: Pr
 
 
 def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
-    refuse((not configs, "a sweep needs at least one config"))
+    refuse_if(not configs, "a sweep needs at least one config")
     build = kind_of(kind).build
     whole = [build(config if isinstance(config, dict) else config.as_dict()).as_dict() for config in configs]
     flats = [flat(config) for config in whole]
@@ -123,7 +124,7 @@ def grid_of(configs: Sequence[Any], kind: str = "train") -> Grid:
         Point(kind, config, {key: one.get(key) for key in differing}) for config, one in zip(whole, flats, strict=True)
     ]
     names = {point.name for point in points}
-    refuse((len(names) < len(points), "two of the configs are the same; give each once"))
+    refuse_if(len(names) < len(points), "two of the configs are the same; give each once")
     return Grid(kind, {key: axis_steps([one.get(key) for one in flats]) for key in differing}, points)
 
 
@@ -135,7 +136,7 @@ def axis_values(name: str, given: object) -> Sequence[object]:
     """The values along an axis; nothing long is written out."""
     axis = f"axis {name!r}"
     if isinstance(given, list):
-        refuse((not given, f"{axis} is empty; give at least one value"))
+        refuse_if(not given, f"{axis} is empty; give at least one value")
         return [number(value) for value in given]
     range_of = given if isinstance(given, dict) else {}
     keys = set(range_of)
@@ -173,7 +174,7 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
     build, axes = kind_of(config.kind).build, _axes(config)
     count = math.prod(len(next(iter(group.values()))) for group in axes)
     allowed = f"at most {MOST_POINTS:,} are allowed, since each is checked and held in memory; split the grid"
-    refuse((count > MOST_POINTS, f"the grid has {count:,} points; {allowed}"))
+    refuse_if(count > MOST_POINTS, f"the grid has {count:,} points; {allowed}")
     moves_along = [
         [dict(zip(group, move, strict=True)) for move in zip(*group.values(), strict=True)] for group in axes
     ]
@@ -186,7 +187,7 @@ def _expanded(config: GridConfig, progress: Progress) -> Grid:
         except InputError as error:
             raise InputError(f"point {place_text(place)}: {error}" if place else str(error)) from None
         twice = f"two points have the same config ({place_text(place)}); name each value of an axis once"
-        refuse((point.name in points, twice))
+        refuse_if(point.name in points, twice)
         points[point.name] = point
         if len(points) % 100 == 0 and time.monotonic() - began > SHOWN_AFTER:
             progress("checking points", len(points), count)

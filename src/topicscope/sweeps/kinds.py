@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from topicscope import language, pretraining, training
-from topicscope.ground import Cost, refuse
+from topicscope.ground import Cost, refuse_if
 
 CURVE_POINTS = 200  # of a stored curve, at most
 POINT_BYTES = 14_000  # that a point of `train` leaves, on average: its runs have no folders
@@ -56,7 +56,7 @@ class SweepKind(Generic[Settings]):
 
 
 def kind_of(name: str) -> SweepKind[Any]:
-    refuse((name not in KINDS, f"kind {name!r}; expected {', '.join(KINDS)}"))
+    refuse_if(name not in KINDS, f"kind {name!r}; expected {', '.join(KINDS)}")
     return KINDS[name]
 
 

@@ -46,7 +46,7 @@ from topicscope.ground import (
     open_folder,
     parse_json,
     read_bytes,
-    refuse,
+    refuse_if,
     serial,
     silent,
     usable_device,
@@ -95,7 +95,7 @@ def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State,
         content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
         packed = read_bytes(folder / CURVES)
         same = content["curves"] == hashlib.sha256(packed).hexdigest() and content["config"] == point.config
-        refuse((not same, "what is there is of another point"))
+        refuse_if(not same, "what is there is of another point")
         if fresh and content["inputs"] != input_digest(point):
             return "changed", nothing
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
@@ -522,7 +522,7 @@ def timed(task: Pack, sizes: dict[str, int]) -> float:
         results = compute(Place(folder, str(Path.cwd())), short)
         seconds = time.perf_counter() - began
     error = next((result.error for result in results if result.error is not None), "")
-    refuse((error, f"a trial of the point {task[0].name} failed: {error}"))
+    refuse_if(error, f"a trial of the point {task[0].name} failed: {error}")
     return seconds
 
 

@@ -35,7 +35,7 @@ from topicscope.ground import (
     load_settings,
     one_thread,
     open_folder,
-    refuse,
+    refuse_if,
 )
 from topicscope.theory.theorem import AttentionTheorem, Setting, ValueMatrix, assumptions, strain
 from topicscope.theory.theorem2 import theorem2
@@ -151,7 +151,7 @@ def entries(kind: ValueMatrix, setting: Setting) -> tuple[float, float, float, f
 
     'blocks': Theorem 2. 'diagonal': Definition 2, the diagonal member of Lemma 1's family, with u = 0.
     """
-    refuse((kind not in ("blocks", "diagonal"), f"value matrix {kind!r}: expected blocks or diagonal"))
+    refuse_if(kind not in ("blocks", "diagonal"), f"value matrix {kind!r}: expected blocks or diagonal")
     if kind == "diagonal":
         return setting.constants.c3, 0.0, 0.0, -setting.constants.c1
     blocks = theorem2(setting)
@@ -622,7 +622,7 @@ def attention_landscape(
         >>> found.table().num_rows, round(found.grid.minimum[2], 5), round(found.stage.optimum.loss, 5)
         (12100, 0.96177, 0.96177)
     """
-    refuse((force and out is None, FORCE_NEEDS_OUT))
+    refuse_if(force and out is None, FORCE_NEEDS_OUT)
     config = {"value_matrix": value_matrix, "convention": convention, "cap": cap, **setting.as_dict()}
     with nullcontext() if out is None else open_folder(out, LANDSCAPE, config, force=force) as folder:
         stage = second_stage(setting, value_matrix, convention, cap=cap)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import MOST, InputError, Result, arrow_table, refuse
+from topicscope.ground import MOST, InputError, Result, arrow_table, refuse, refuse_if
 from topicscope.theory.forces import Loss
 from topicscope.theory.growth import (
     FEWEST_STEPS,
@@ -527,7 +527,7 @@ def dynamics(
     """
     topics, prior, masking = parts_of(world, prior, masking)
     how = checked(topics, attention_dim, init_scale, training)
-    refuse((masking.k < K_FROM, NO_K))
+    refuse_if(masking.k < K_FROM, NO_K)
     growth, why_not = growth_of(topics, prior, masking)
     best = value_optimum(topics, prior, masking, growth)
     modes = [mode for mode in best.modes if mode.eigenvalue > 0]
@@ -567,7 +567,7 @@ def checked(topics: TopicModel, attention_dim: int | None, init_scale: float, tr
     dim = topics.vocabulary if attention_dim is None else attention_dim
     names = Training.__dataclass_fields__
     unknown = [name for name in training if name not in names]
-    refuse((bool(unknown), f"unknown setting {unknown[:1]}; expected one of {', '.join(names)}"))
+    refuse_if(bool(unknown), f"unknown setting {unknown[:1]}; expected one of {', '.join(names)}")
     how = Training(dim, init_scale, **training)
     lr_range = how.lr is not None and SMALLEST_SCALE <= how.lr <= LARGEST_RATE
     refuse(

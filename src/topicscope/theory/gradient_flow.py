@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Progress, one_thread, refuse, silent
+from topicscope.ground import Progress, one_thread, refuse, refuse_if, silent
 from topicscope.theory.population import NamedWeights, Population
 
 TOLERANCE = 1e-4  # Error of a step, as a share of the norm of each block of matrices
@@ -90,7 +90,7 @@ class Trajectory:
     def slowest(self, after: float = 0.0) -> int:
         """The step of least speed from a time on: where the flow comes nearest to a saddle or to its end."""
         late = np.array(self.times) >= after
-        refuse((not late.any(), f"after = {after:g}: the flow ended at {self.times[-1]:g}"))
+        refuse_if(not late.any(), f"after = {after:g}: the flow ended at {self.times[-1]:g}")
         return int(np.argmin(np.where(late, self.speeds, np.inf)))
 
 
@@ -275,7 +275,7 @@ def gradient_flow(
         if not error <= 1:  # NaN too
             largest = flow.largest_eigenvalue(at, speed)
             h *= max(0.1, 0.8 * error ** (-1 / 3)) if math.isfinite(error) else 0.1
-            refuse((time + h == time, f"the flow cannot go on at time {time:g}: its steps have become too small"))
+            refuse_if(time + h == time, f"the flow cannot go on at time {time:g}: its steps have become too small")
             continue
         at, speed, loss, time, taken = there, new_speed, new_loss, time + h, taken + 1
         course.add(time, loss, flow.weights(at), flow.weights(speed), keep)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import refuse
+from topicscope.ground import refuse_if
 from topicscope.theory.forces import TopicShares, Values, contrast_force, mask_force, topic_shares
 from topicscope.world import DocumentPrior, Masking, TopicModel
 
@@ -75,12 +75,10 @@ class Growth:
 
     @classmethod
     def of(cls, topic_model: TopicModel, prior: DocumentPrior, masking: Masking | None = None) -> Growth:
-        refuse(
-            (
-                not topic_model.uniform,
-                "the growth of attention is known only for disjoint topics of equally many, equally probable words "
-                "(no overlap, no Zipf exponent, no common words)",
-            )
+        refuse_if(
+            not topic_model.uniform,
+            "the growth of attention is known only for disjoint topics of equally many, equally probable words "
+            "(no overlap, no Zipf exponent, no common words)",
         )
         return cls(topic_model.block_size, masking or Masking(), topic_shares(prior, topic_model.topics))
 
@@ -169,7 +167,7 @@ class Growth:
 
     @cached_property
     def l_star(self) -> float:
-        refuse((self.reason is not None, f"no second stage is predicted: {self.reason}"))
+        refuse_if(self.reason is not None, f"no second stage is predicted: {self.reason}")
         low, high = 0.0, float(self.v)
         while self.force(high) > 0:
             low, high = high, 2 * high

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import refuse
+from topicscope.ground import refuse, refuse_if
 from topicscope.theory.theorem import K_FROM, NO_K
 from topicscope.theory.value_optimum import (
     WEIGHTINGS,
@@ -153,7 +153,7 @@ def closed_form(word_topics: WordTopics, masking: Masking) -> ValueArray:
         "word_topics: the columns are dependent, and A (R A)^+ needs independent ones; "
         "`optimum` uses a basis of their span instead"
     )
-    refuse((np.linalg.matrix_rank(word_topics) < word_topics.shape[1], dependent))
+    refuse_if(np.linalg.matrix_rank(word_topics) < word_topics.shape[1], dependent)
     columns = with_mask(word_topics)
     return columns @ np.linalg.pinv(shown_by(masking, columns))
 
@@ -380,7 +380,7 @@ def optimum(
     """
     if prior is None:
         whole = isinstance(topics, World) or hasattr(topics, "world_for")
-        refuse((not whole, "a topic model needs a prior: give the law of theta, or a World or RunConfig"))
+        refuse_if(not whole, "a topic model needs a prior: give the law of theta, or a World or RunConfig")
         world = topics if isinstance(topics, World) else cast("HasWorld", topics).world_for("optimum")
         topics, prior, masking = world.topic_model, world.prior, masking or world.masking
     topics = cast("TopicModel | WordTopics", topics)
@@ -409,7 +409,7 @@ def optimum(
     contrast = exchangeable(moments)
     if plain and contrast is not None:
         return symmetric_optimum(settings, contrast, masking, weights, notes)
-    refuse((words > most_words, too_many))
+    refuse_if(words > most_words, too_many)
     matrix = topics.word_topics if isinstance(topics, TopicModel) else topics
     topic = topics.topic_of_word[1:] if isinstance(topics, TopicModel) and topics.disjoint else None
     return dense_optimum(settings, matrix, moments, masking, weights, notes + notes_on_span(matrix, moments), topic)
@@ -418,12 +418,10 @@ def optimum(
 def checked_length(length: Any) -> Length:
     numbers = length if isinstance(length, tuple | list) and len(length) == 2 else (length, length)
     whole = all(isinstance(n, int | np.integer) and 1 <= n <= LONGEST for n in numbers) and numbers[0] <= numbers[1]
-    refuse(
-        (
-            length != "infinite" and not whole,
-            f"length = {length!r}: expected a number of words from 1 to {LONGEST:,}, an increasing range of them, "
-            "or 'infinite'",
-        )
+    refuse_if(
+        length != "infinite" and not whole,
+        f"length = {length!r}: expected a number of words from 1 to {LONGEST:,}, an increasing range of them, "
+        "or 'infinite'",
     )
     return length if isinstance(length, str | int) else (int(numbers[0]), int(numbers[1]))  # type: ignore[return-value]
 

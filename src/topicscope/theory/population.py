@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, Stream, generator, refuse
+from topicscope.ground import InputError, Stream, generator, refuse_if
 from topicscope.theory.forces import SAME, Loss, SmallWorld, contrast_force, listed_shares, topic_shares
 from topicscope.theory.theorem import Setting
 from topicscope.world import DocumentPrior, Fixed, Masking, TopicModel
@@ -156,7 +156,7 @@ class Population:
         topics that the scores of a large start make: these, and with them the third act, are left out.
         """
         uniform, topics, block = topic_model.uniform, topic_model.topics, topic_model.block_size
-        refuse((not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words"))
+        refuse_if(not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words")
         each = 1 if alike else block  # kinds per topic
         kinds, sizes = np.kron(np.eye(topics), np.full((each, 1), 1 / each)), [1.0, *[block / each] * (topics * each)]
         world = SmallWorld(kinds, *flow_documents(prior, topics, block, masking))

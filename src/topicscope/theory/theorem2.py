@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import refuse
+from topicscope.ground import refuse_if
 from topicscope.theory.theorem import K_FROM, NO_K, Entry, Examination, Matrix, OptimumTheorem, Setting
 from topicscope.world import Masking, TopicModel
 
@@ -62,11 +62,9 @@ def fit_family(
         (True, True)
     """
     size, v, c2 = setting.topic_model.vocabulary, setting.v, setting.constants.c2
-    refuse(
-        (
-            matrix.shape != (size, size),
-            f"the matrix has shape {matrix.shape}; expected ({size}, {size}): topics * words_per_topic + 1",
-        )
+    refuse_if(
+        matrix.shape != (size, size),
+        f"the matrix has shape {matrix.shape}; expected ({size}, {size}): topics * words_per_topic + 1",
     )
     default, sums = targets(setting)
     first = matrix[:, 0] - (default if column is None else column)  # = -c2 u
@@ -210,7 +208,7 @@ def prediction_bias(topic_model: TopicModel, masking: Masking) -> Float[np.ndarr
 
 
 def prediction_bias_at(topic_model: TopicModel, masking: Masking) -> float:
-    refuse((masking.k < K_FROM, NO_K))
+    refuse_if(masking.k < K_FROM, NO_K)
     return -masking.p_mask * masking.p_random / (masking.k * topic_model.words)
 
 
@@ -234,11 +232,9 @@ def fit_embedding(embedding: Float[np.ndarray, "d V"], topic_model: TopicModel, 
         True
     """
     shape, columns = embedding.shape, topic_model.vocabulary
-    refuse(
-        (
-            embedding.ndim != 2 or shape[1] != columns,
-            f"the embedding has shape {shape}; expected (dim, {columns}): one column per word",
-        )
+    refuse_if(
+        embedding.ndim != 2 or shape[1] != columns,
+        f"the embedding has shape {shape}; expected (dim, {columns}): one column per word",
     )
     return fit_family(embedding.T @ embedding, Setting(topic_model, 1, masking), np.zeros(columns))
 

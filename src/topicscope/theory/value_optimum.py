@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import Result, arrow_table, refuse
+from topicscope.ground import Result, arrow_table, refuse_if
 from topicscope.world import Masking, Moments
 
 if TYPE_CHECKING:
@@ -392,19 +392,17 @@ class ValueOptimum(Result):
         return self.settings.sentence()
 
     def value_at(self, time: float, start: ValueArray | None = None) -> ValueArray:
-        refuse((not time >= 0, f"time = {time}: expected a number from 0, the learning rate times the steps"))
+        refuse_if(not time >= 0, f"time = {time}: expected a number from 0, the learning rate times the steps")
         optimum = self.matrix()
         begun = np.zeros_like(optimum) if start is None else self.checked(start)
         return begun + self.learnt(optimum - begun, time)
 
     def checked(self, matrix: ValueArray) -> ValueArray:
         size = self.vocabulary
-        refuse(
-            (
-                matrix.shape != (size, size),
-                f"the matrix has shape {matrix.shape}; expected ({size}, {size}): one row and column per word, "
-                "[MASK] first",
-            )
+        refuse_if(
+            matrix.shape != (size, size),
+            f"the matrix has shape {matrix.shape}; expected ({size}, {size}): one row and column per word, "
+            "[MASK] first",
         )
         return matrix
 
@@ -573,7 +571,9 @@ class SymmetricOptimum(ValueOptimum):
 
     def _whole(self, entries: Entries) -> ValueArray:
         words = self.settings.words
-        refuse((words > LARGEST_MATRIX, f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole"))
+        refuse_if(
+            words > LARGEST_MATRIX, f"W has {words:,} words; a matrix of at most {LARGEST_MATRIX:,} is made whole"
+        )
         topic = np.arange(words) // (words // self.settings.topics)
         matrix = np.zeros((words + 1, words + 1))
         matrix[1:, 0] = entries.mask_column

@@ -30,6 +30,7 @@ from topicscope.ground import (
     merged,
     nearest,
     refuse,
+    refuse_if,
     section,
 )
 from topicscope.laws import covered_world, optimum_bytes, optimum_seconds
@@ -208,7 +209,7 @@ class RunConfig(Config):
 
     @model_validator(mode="after")
     def _check(self) -> RunConfig:
-        refuse((self.steps and self.epochs, "steps and epochs are both given; give one of them"))
+        refuse_if(self.steps and self.epochs, "steps and epochs are both given; give one of them")
         self.model.check(self.world.topic_model, self.masking)
         trained = tuple(self.model.trained_shapes(self.topic_model.vocabulary))
         scheduled = [part for phase in self.schedule.phases for part in phase.parts]
@@ -247,7 +248,7 @@ class RunConfig(Config):
         numbers = {name: matrix_of(path, name) for name, path in files.items()}
         for name, matrix in numbers.items():
             many = f"{name}: {files[name]} has {matrix.size:,} numbers; a run keeps its world in its own config"
-            refuse((matrix.size > MOST_NUMBERS, f"{many}, which holds at most {MOST_NUMBERS:,} per file"))
+            refuse_if(matrix.size > MOST_NUMBERS, f"{many}, which holds at most {MOST_NUMBERS:,} per file")
         return self.changed({name: matrix.tolist() for name, matrix in numbers.items()}) if numbers else self
 
     @cached_property
@@ -300,14 +301,14 @@ SCHEDULES = ("joint", "two-stage", "alternating")
 
 def named_schedule(name: str, model: Architecture, vocabulary: int, steps: int) -> Schedule:
     """'two-stage': all but attention for half of the steps, then key and query. 'alternating': in turns of 100."""
-    refuse((name not in SCHEDULES, f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}"))
+    refuse_if(name not in SCHEDULES, f"unknown schedule {name!r}; {nearest(name, SCHEDULES)}")
     if name == "joint":
         return Schedule()
     trained = model.trained_shapes(vocabulary)
     attention = [part for part in trained if part in model.ATTENTION]
     others = [part for part in trained if part not in model.ATTENTION]
     needs = f"schedule {name!r} needs a trained key or query and another trained part"
-    refuse((not attention or not others, f"{needs}; trained here: {', '.join(trained) or 'nothing'}"))
+    refuse_if(not attention or not others, f"{needs}; trained here: {', '.join(trained) or 'nothing'}")
     if name == "two-stage":
         return Schedule([Phase(others, max(1, steps // 2)), Phase(attention)])
     return Schedule([Phase(others, 100), Phase(attention, 100)], repeat=True)

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from topicscope.ground import can_compile, interruptible, refuse, usable_device
+from topicscope.ground import can_compile, interruptible, refuse_if, usable_device
 from topicscope.measure import (
     ROTATION_SPAN,
     WordKinds,
@@ -438,12 +438,12 @@ class Ensemble:
 def check_alike(configs: Sequence[RunConfig]) -> None:
     """An ensemble shares its program: everything but seed, learning rate and initial scale has to be the same."""
     others = not configs or not all(isinstance(config, RunConfig) for config in configs)
-    refuse((others, "training takes at least one RunConfig; RunConfig.of(settings) makes one"))
+    refuse_if(others, "training takes at least one RunConfig; RunConfig.of(settings) makes one")
     alike = [replace(c, seed=0, optimizer=replace(c.optimizer, lr=1.0), model=c.model.same_start()) for c in configs]
     for one in alike:
         different = ", ".join(f.name for f in fields(one) if getattr(one, f.name) != getattr(alike[0], f.name))
         limits = "members of an ensemble may differ in seed, optimizer.lr and model.init_scale only"
-        refuse((different, f"{limits}; these differ in {different}"))
+        refuse_if(different, f"{limits}; these differ in {different}")
 
 
 def resolve_device(configs: Sequence[RunConfig]) -> torch.device:

@@ -36,7 +36,7 @@ from topicscope.ground import (
     read_metrics,
     read_runs,
     read_tensors,
-    refuse,
+    refuse_if,
 )
 from topicscope.laws import TrainingOptimum, contributions, training_optimum
 from topicscope.measure import Course, course, extremes
@@ -269,7 +269,7 @@ def snapshot_paths(folder: Path) -> dict[int, Path]:
 
 def read_snapshot(path: Path, advice: str = ADVICE) -> Weights:
     weights, note = read_tensors(path, advice)
-    refuse((note.get("snapshot") != path.stem, f"{path} is the snapshot of another step; {advice}"))
+    refuse_if(note.get("snapshot") != path.stem, f"{path} is the snapshot of another step; {advice}")
     return weights
 
 
@@ -290,7 +290,7 @@ def read_one(path: Path) -> Run:
     folders.finished_about(path, TRAIN)
     config, results = RunConfig.of(load_settings(path / folders.CONFIG, own=True)), folders.read_results(path)
     whole = isinstance(results, dict) and {"status", "steps", "loss"} <= set(results)
-    refuse((not whole, f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}"))
+    refuse_if(not whole, f"{path / folders.RESULTS} is damaged: it holds no results of a run; {ADVICE}")
     return Run(config, results["status"], results, read_metrics(path), read_tensors(path / WEIGHTS, ADVICE)[0], path)
 
 
@@ -360,7 +360,7 @@ class WatchedRun:
         """The run up to now, with the weights of a snapshot: of this step, or the last one."""
         paths, about = snapshot_paths(self.folder), read_about(self.folder)
         ends = f"there are those of {list(paths)[:1]} to {list(paths)[-1:]}"
-        refuse((step is not None and step not in paths, f"no weights are kept of step {step}; {ends}"))
+        refuse_if(step is not None and step not in paths, f"no weights are kept of step {step}; {ends}")
         status = "running" if about is None else str(about.status)
         weights: Weights = {}
         shown = step if step is not None else next(reversed(paths), None)

@@ -40,6 +40,7 @@ from topicscope.ground import (
     read_checkpoint,
     read_metrics,
     refuse,
+    refuse_if,
     repeatable,
     watched,
 )
@@ -346,7 +347,7 @@ def check_snapshots(folder: Path, member: Member, step: int) -> None:
     """Raise InputError unless the snapshots before a checkpoint are there: they are not made again."""
     end = step if member.end is None else min(step, member.end)
     missing = {kept for kept in member.config.snapshot_steps if kept < end} - set(stored_snapshots(folder, ANEW))
-    refuse((missing, f"{folder / SNAPSHOTS} lacks the snapshot of step {min(missing, default=0)}; {ANEW}"))
+    refuse_if(missing, f"{folder / SNAPSHOTS} lacks the snapshot of step {min(missing, default=0)}; {ANEW}")
 
 
 def block_means(same: np.ndarray, matrix: np.ndarray) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from topicscope.ground import InputError, Stream, folders, load_settings, open_folder, refuse
+from topicscope.ground import InputError, Stream, folders, load_settings, open_folder, refuse, refuse_if
 from topicscope.laws import contributions, predicted_value, world_optimum
 from topicscope.measure import (
     FEWEST,
@@ -122,7 +122,7 @@ def sandbox_effects(
     for step, reading in readings.items():
         for name, sums in reading_sums(reading, topic, counts).items():
             effects.setdefault(name, {})[step] = embedding_effect([sums], resamples=resamples, seed=seed)
-    refuse((not effects, "this run trains neither embedding, value matrix nor attention: there is nothing to follow"))
+    refuse_if(not effects, "this run trains neither embedding, value matrix nor attention: there is nothing to follow")
     return effects
 
 
@@ -145,7 +145,7 @@ def reading_sums(reading: Reading, topic: np.ndarray, counts: Float[np.ndarray, 
 def read_snapshots(folder: Path) -> tuple[RunConfig, dict[int, Weights]]:
     about = folders.about_of(folder, TRAIN)
     one = folder / "run-000"
-    refuse((about.runs is not None, f"{folder} holds several runs; give one of them, such as {one}"))
+    refuse_if(about.runs is not None, f"{folder} holds several runs; give one of them, such as {one}")
     folders.check_digest(folder, about, folders.CONFIG)
     config = RunConfig.of(load_settings(folder / folders.CONFIG, own=True))
     snapshots = stored_snapshots(folder, "train again with --force")
@@ -273,7 +273,7 @@ def compare_with_optimum(run: Run) -> OptimumComparison:
     """
     matrix = contributions(run.config, run.weights)
     diverged = run.status == "diverged"
-    refuse((not np.isfinite(matrix).all(), "the run diverged: its value matrix is not finite"))
+    refuse_if(not np.isfinite(matrix).all(), "the run diverged: its value matrix is not finite")
     steps = run.results["steps"]
     notes = [f"The run diverged at step {steps:,}: its matrix is the last one that was sound."] if diverged else []
     distances = {"own_documents": relative_distance(matrix, own_optimum(run.config))}
@@ -283,7 +283,7 @@ def compare_with_optimum(run: Run) -> OptimumComparison:
         return OptimumComparison(None, distances, (*notes, f"No W*: {error}."))
     distances = best.distances(matrix) | distances
     try:
-        refuse((diverged, "the run diverged"))
+        refuse_if(diverged, "the run diverged")
         distances["predicted"] = relative_distance(matrix, predicted_value(run.config, best, run.weights, steps))
     except InputError as error:
         notes.append(f"No predicted W(t): {error}.")

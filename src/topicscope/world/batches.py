@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from pydantic import model_validator
 
-from topicscope.ground import Probability, SomeProbability, Stream, refuse, section, streams
+from topicscope.ground import Probability, SomeProbability, Stream, refuse_if, section, streams
 from topicscope.world.topics import MASK, TopicModel
 
 if TYPE_CHECKING:
@@ -107,12 +107,10 @@ class Masking:
     @model_validator(mode="after")
     def _check(self) -> Masking:
         total = self.p_correct + self.p_random
-        refuse(
-            (
-                total > 1,
-                f"p_correct + p_random = {total:g} is more than 1; choose shares of the masked positions that sum to "
-                "at most 1",
-            )
+        refuse_if(
+            total > 1,
+            f"p_correct + p_random = {total:g} is more than 1; choose shares of the masked positions that sum to "
+            "at most 1",
         )
         return self
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from topicscope.ground import InputError, files, read_text, refuse
+from topicscope.ground import InputError, files, read_text, refuse, refuse_if
 from topicscope.world.batches import Masked, Masking, Positions, Rows, infinite_rows, masked_batches, word_counts
 from topicscope.world.topics import TopicModel
 
@@ -266,7 +266,7 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
         for number, line in enumerate(read_text(path, "the data file", MOST_BYTES).splitlines(), start=1)
         if line.strip()
     ]
-    refuse((not lines, f"{path} holds no documents; expected one document per line"))
+    refuse_if(not lines, f"{path} holds no documents; expected one document per line")
     lengths = np.array([len(line) for line in lines])
     words = np.full((len(lines), lengths.max()), PADDING, dtype=word_type(topic_model))
     words[np.arange(words.shape[1]) < lengths[:, None]] = np.concatenate(lines)
@@ -275,7 +275,7 @@ def read_documents(path: str | os.PathLike[str], topic_model: TopicModel) -> Doc
 
 def _read_line(tokens: list[str], where: str, words: int) -> Int[np.ndarray, " N"]:
     *ids, last = tokens
-    refuse((last != "END", f"{where}: ends with {last[:40]!r}; expected 'END' last (is the file cut off?)"))
+    refuse_if(last != "END", f"{where}: ends with {last[:40]!r}; expected 'END' last (is the file cut off?)")
     odd = next((token for token in ids if not (token.isascii() and token.isdigit() and int(token) < words)), None)
     refuse(
         (

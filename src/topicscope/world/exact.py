@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Complex, Float, Int
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import WIDEST, Count, PositiveRate, Probability, number_only, refuse
+from topicscope.ground import WIDEST, Count, PositiveRate, Probability, number_only, refuse, refuse_if
 from topicscope.world.priors import (
     DRAWS,
     MOST_SETS,
@@ -71,7 +71,7 @@ class Dirichlet(DocumentPrior):
 
     def check(self, topics: int) -> None:
         given = len(self.alpha) if isinstance(self.alpha, list) else topics
-        refuse((given != topics, f"documents.alpha has {given} numbers; expected one number per topic ({topics})"))
+        refuse_if(given != topics, f"documents.alpha has {given} numbers; expected one number per topic ({topics})")
 
     def weights(self, topics: int) -> Float[np.ndarray, " T"]:
         self.check(topics)

@@ -21,7 +21,17 @@ from jaxtyping import Float
 from numpy.lib.stride_tricks import sliding_window_view
 from pydantic import BeforeValidator, Field
 
-from topicscope.ground import WIDEST, Matrix, PositiveRate, Stream, Text, expected, generator, number_only, refuse
+from topicscope.ground import (
+    WIDEST,
+    Matrix,
+    PositiveRate,
+    Stream,
+    Text,
+    expected,
+    generator,
+    number_only,
+    refuse_if,
+)
 from topicscope.world.priors import (
     DRAWS,
     Asked,
@@ -83,7 +93,7 @@ class LogisticNormal(DocumentPrior):
 
     def _check_mean(self, topics: int) -> None:
         given = len(self.mean) if isinstance(self.mean, list) else topics
-        refuse((given != topics, f"documents.mean has {given} numbers; expected one number per topic ({topics})"))
+        refuse_if(given != topics, f"documents.mean has {given} numbers; expected one number per topic ({topics})")
 
     def law(self, topics: int) -> tuple[Float[np.ndarray, " T"], Float[np.ndarray, "T k"]]:
         """Mean, and a root of the covariance: eta = mean + root z with z standard normal."""
@@ -92,26 +102,20 @@ class LogisticNormal(DocumentPrior):
         if isinstance(self.covariance, float):
             return centre, math.sqrt(self.covariance) * np.eye(topics)
         matrix = matrix_of(self.covariance, name)
-        refuse(
-            (
-                matrix.shape != (topics, topics),
-                f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic",
-            )
+        refuse_if(
+            matrix.shape != (topics, topics),
+            f"{name} has shape {matrix.shape}; expected ({topics}, {topics}): a row and a column per topic",
         )
         largest = np.abs(matrix).max()
-        refuse(
-            (
-                largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest,
-                f"{name}: expected a symmetric matrix of numbers up to 10,000",
-            )
+        refuse_if(
+            largest > 1e4 or np.abs(matrix - matrix.T).max() > 1e-9 * largest,
+            f"{name}: expected a symmetric matrix of numbers up to 10,000",
         )
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        refuse(
-            (
-                values[0] < -1e-9 * max(largest, 1e-300),
-                f"{name} is not positive semidefinite: its smallest eigenvalue is {values[0]:.3g}; "
-                "no normal law has such a covariance",
-            )
+        refuse_if(
+            values[0] < -1e-9 * max(largest, 1e-300),
+            f"{name} is not positive semidefinite: its smallest eigenvalue is {values[0]:.3g}; "
+            "no normal law has such a covariance",
         )
         kept = values > 1e-12 * largest
         return centre, vectors[:, kept] * np.sqrt(values[kept])

@@ -22,7 +22,18 @@ import pydantic
 from jaxtyping import Float
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
-from topicscope.ground import InputError, Matrix, Stream, Text, expected, generator, number_only, refuse, section
+from topicscope.ground import (
+    InputError,
+    Matrix,
+    Stream,
+    Text,
+    expected,
+    generator,
+    number_only,
+    refuse,
+    refuse_if,
+    section,
+)
 from topicscope.world.documents import PADDING, Documents, InfiniteDocuments, sample_words
 from topicscope.world.topics import TopicModel, matrix_of, plain
 
@@ -316,11 +327,9 @@ def checked_proportions(theta: object, topics: int, name: str) -> Proportions:
         raise InputError(f"{name}: expected a matrix of numbers, one row per document") from None
     if rows.ndim != 2 or rows.shape[1] != topics:
         raise InputError(f"{name} has shape {rows.shape}; expected ({len(rows)}, {topics}): one column per topic")
-    refuse(
-        (
-            not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=TOLERANCE),
-            f"{name}: every row must be non-negative and sum to 1",
-        )
+    refuse_if(
+        not (rows >= 0).all() or not np.allclose(rows.sum(1), 1, atol=TOLERANCE),
+        f"{name}: every row must be non-negative and sum to 1",
     )
     return rows / rows.sum(1, keepdims=True)
 
@@ -468,12 +477,10 @@ class Own(DocumentPrior):
 
     def __post_init__(self) -> None:
         missing = [name for name in ("sample", "moments") if not callable(getattr(self.law, name, None))]
-        refuse(
-            (
-                missing,
-                f"the law {type(self.law).__name__} has no method {' and no method '.join(missing)}; a law needs "
-                "sample(topics, count, rng) and moments(topics)",
-            )
+        refuse_if(
+            missing,
+            f"the law {type(self.law).__name__} has no method {' and no method '.join(missing)}; a law needs "
+            "sample(topics, count, rng) and moments(topics)",
         )
         try:
             TypeAdapter(Length).validate_python(self.length)
@@ -485,7 +492,7 @@ class Own(DocumentPrior):
 
     def sample_proportions(self, topics: int, count: int, rng: np.random.Generator) -> Proportions:
         rows = checked_proportions(self.law.sample(topics, count, rng), topics, "the law's sample")
-        refuse((len(rows) != count, f"the law's sample has {len(rows)} rows; {count} were asked for"))
+        refuse_if(len(rows) != count, f"the law's sample has {len(rows)} rows; {count} were asked for")
         return rows
 
     def moments(self, topics: int) -> Moments:
@@ -501,12 +508,10 @@ class Own(DocumentPrior):
             allowed = 6 * (deviation / np.sqrt(COMPARED) + error) + 12 / COMPARED
             excess = np.abs(stated - mean) - allowed
             at = np.unravel_index(excess.argmax(), excess.shape)
-            refuse(
-                (
-                    excess[at] > 0,
-                    f"the law's moments are not those of its samples: {name}[{', '.join(map(str, at))}] is given as "
-                    f"{stated[at]:.4g}, but {COMPARED:,} draws have {mean[at]:.4g}",
-                )
+            refuse_if(
+                excess[at] > 0,
+                f"the law's moments are not those of its samples: {name}[{', '.join(map(str, at))}] is given as "
+                f"{stated[at]:.4g}, but {COMPARED:,} draws have {mean[at]:.4g}",
             )
         return found
 

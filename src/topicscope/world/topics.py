@@ -30,6 +30,7 @@ from topicscope.ground import (
     read_tensors,
     read_text,
     refuse,
+    refuse_if,
     refusing,
     section,
 )
@@ -66,7 +67,7 @@ def matrix_of(given: Sequence[Sequence[float]] | str, name: str) -> Numbers:
         return read_matrix(given, name)
     lengths = sorted({len(row) for row in given})
     described = f"rows of {lengths} numbers" if given else "no row"
-    refuse((len(lengths) != 1, f"{name}: expected rows of equal length, at least one; got {described}"))
+    refuse_if(len(lengths) != 1, f"{name}: expected rows of equal length, at least one; got {described}")
     return np.array(given, dtype=float)
 
 
@@ -78,7 +79,7 @@ def _from_lines(lines: Sequence[str], where: str) -> Numbers:
             with refusing((ValueError,), f"{row}: ", "; expected numbers separated by commas, without a head"):
                 rows.append([float(cell) for cell in line.split(",")])
             count, first = len(rows[-1]), len(rows[0])
-            refuse((count != first, f"{row}: has {count} numbers; expected {first}, as many as the first row"))
+            refuse_if(count != first, f"{row}: has {count} numbers; expected {first}, as many as the first row")
     return matrix_of(rows, where)
 
 
@@ -88,11 +89,9 @@ def _stored(path: str, name: str, where: str, tensor: str) -> object:
         return np.load(checked_file(path, name), allow_pickle=False)
     if not path.endswith(".safetensors") and not folder:
         return _from_lines(read_text(file, name, encoding="utf-8-sig").splitlines(), where)
-    refuse(
-        (
-            folder and not (file / WEIGHTS).is_file(),
-            f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file",
-        )
+    refuse_if(
+        folder and not (file / WEIGHTS).is_file(),
+        f"{where} has no {WEIGHTS}; give the folder of one finished training run, or a matrix file",
     )
     about = folders.read_about(file) if folder else None
     if about is not None:  # the folder of a run; without one it is somebody's own
@@ -100,11 +99,9 @@ def _stored(path: str, name: str, where: str, tensor: str) -> object:
     tensors, _ = read_tensors(
         file / WEIGHTS if folder else file, "give a .safetensors file that is whole", own=about is not None
     )
-    refuse(
-        (
-            tensor not in tensors and (folder or len(tensors) != 1),
-            f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}",
-        )
+    refuse_if(
+        tensor not in tensors and (folder or len(tensors) != 1),
+        f"{where} holds {', '.join(sorted(tensors)) or 'nothing'}; expected a matrix named {tensor!r}",
     )
     return tensors[tensor] if tensor in tensors else next(iter(tensors.values()))
 
@@ -260,11 +257,8 @@ class TopicModel:
 
     @property
     def block_size(self) -> int:
-        refuse(
-            (
-                not self.blocks,
-                "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone",
-            )
+        refuse_if(
+            not self.blocks, "this needs disjoint topics of equally many words; give topic_model.words_per_topic alone"
         )
         return self.words // self.topics
 
@@ -319,7 +313,7 @@ class TopicModel:
         """topic(i) = ceil(i / v) (Definition 1); 0 for [MASK]. Refused where a word may have several topics."""
         if self.blocks:
             return -(-np.arange(self.vocabulary) // self.block_size)
-        refuse((not self.disjoint, "this needs disjoint topics, but here words have several; see topic_model"))
+        refuse_if(not self.disjoint, "this needs disjoint topics, but here words have several; see topic_model")
         return self.main_topic
 
     @cached_property
@@ -385,13 +379,11 @@ class TopicModel:
 
 def check_overlap(overlap: float, sizes: list[int], shared: list[int]) -> None:
     for t, size in enumerate(sizes):
-        refuse(
-            (
-                not shared[t] or shared[t] + shared[t - 1] > size,
-                f"topic_model.overlap = {overlap:g}: topic {t + 1} has too few words ({size}) to have "
-                f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
-                "each number has to be 1 or more, and both together no more than its words",
-            )
+        refuse_if(
+            not shared[t] or shared[t] + shared[t - 1] > size,
+            f"topic_model.overlap = {overlap:g}: topic {t + 1} has too few words ({size}) to have "
+            f"{shared[t]} in common with the next topic and {shared[t - 1]} with the one before; "
+            "each number has to be 1 or more, and both together no more than its words",
         )
 
 
@@ -400,11 +392,9 @@ def check_alike(given: list[float] | list[list[float]], topics: int, v: int) -> 
     p = np.asarray(given, dtype=float)
     if p.shape not in {(v,), (topics, v)}:
         raise ValueError(f"word_probabilities has shape {p.shape}; expected ({v},) for all topics, or ({topics}, {v})")
-    refuse(
-        (
-            not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=ROUNDING),
-            "word_probabilities must be positive and sum to 1 in each topic",
-        )
+    refuse_if(
+        not (p > 0).all() or not np.allclose(p.sum(-1), 1, atol=ROUNDING),
+        "word_probabilities must be positive and sum to 1 in each topic",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import GetPydanticSchema, PlainSerializer, PlainValidator, model_validator
 from pydantic_core import PydanticKnownError
 
-from topicscope.ground import Config, adapter_of, nearest, refuse, section
+from topicscope.ground import Config, adapter_of, nearest, refuse_if, section
 from topicscope.world.batches import Masking
 from topicscope.world.exact import Dirichlet
 from topicscope.world.priors import KINDS, DocumentPrior, Length
@@ -23,11 +23,9 @@ def prior_of(settings: object) -> DocumentPrior:
     Without a kind it is dirichlet. Kind 'infinite' means kind 'fixed' with length 'infinite'. A prior passes as it is.
     """
     if isinstance(settings, DocumentPrior):
-        refuse(
-            (
-                type(settings) not in KINDS.values(),
-                f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}",
-            )
+        refuse_if(
+            type(settings) not in KINDS.values(),
+            f"documents: a configuration cannot hold {type(settings).__name__}; choose {', '.join(KINDS)}",
         )
         return settings
     if not isinstance(settings, Mapping):
