@@ -18,7 +18,7 @@ from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import folder_id, go, until
 from tests.explorer.pretended import CONFIG, PretendedRun, pretended_run
 from tests.explorer.serving import SMALL, Served, begin
-from topicscope.explorer.rooms import PRESETS
+from topicscope.explorer.app import PRESETS
 from topicscope.explorer.runs import config_of
 from topicscope.explorer.theory_room import question
 from topicscope.ground import METRICS, flat

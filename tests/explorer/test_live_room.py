@@ -12,9 +12,8 @@ import pytest
 
 from tests.explorer.pretended import pretended_run
 from tests.waiting import wait_until
-from topicscope.explorer import live_room
-from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.runs import Runs
+from topicscope.explorer import runs
+from topicscope.explorer.runs import LiveRoom, Runs
 from topicscope.explorer.workspace import Workspace
 from topicscope.ground import METRICS, folders
 from topicscope.reading import read
@@ -47,7 +46,7 @@ def test_browsers_that_look_at_once_read_each_line_once(tmp_path: Path) -> None:
 
 
 def test_more_runs_than_are_watched_at_once_under_many_eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_room, "MOST_WATCHED", 2)
+    monkeypatch.setattr(runs, "MOST_WATCHED", 2)
     for number in range(4):
         train(CONFIG.changed({"steps": 20 + number}), tmp_path / f"run-{number}")
     room = LiveRoom(Runs(Workspace(tmp_path)))
@@ -104,7 +103,7 @@ def test_one_stream_has_the_news_of_all_runs_and_ends_with_the_last(tmp_path: Pa
     seen = asyncio.run(all_events([*ids, "no such run"]))
     assert [(one["id"], one["state"]) for one in seen] == [(ids[0], "done"), (ids[1], "done"), ("no such run", "gone")]
     assert room.streams == 0
-    room.streams = live_room.MOST_STREAMS
+    room.streams = runs.MOST_STREAMS
     assert [(one["id"], one["state"]) for one in asyncio.run(all_events(ids))] == [(one, "refused") for one in ids]
 
 

@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.browser import complaints, needs_browser, script
 from tests.explorer.in_browser import drawn_folder, folder_id, go, until
 from tests.explorer.serving import Served
-from topicscope.explorer.rooms import LOOKING_AT, ROOMS
+from topicscope.explorer.app import LOOKING_AT, ROOMS
 from topicscope.paper import Context, chosen, reproduce
 from topicscope.sweeps import build_grid, sweep
 from topicscope.training import RunConfig, sandbox_timeline, train

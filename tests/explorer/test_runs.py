@@ -12,9 +12,9 @@ import pytest
 
 from tests.explorer.serving import LONG, SMALL, Served, begin, events, explorer, state
 from tests.waiting import wait_until
-from topicscope.explorer.rooms import CONTROLS, PRESETS, RUN_SETTINGS
+from topicscope.explorer.app import PRESETS, RUN_SETTINGS
 from topicscope.explorer.runs import MOST_AT_ONCE, WITHOUT_A_MESSAGE, Runs, config_of, settings_of
-from topicscope.explorer.theory_room import Question, question
+from topicscope.explorer.theory_room import CONTROLS, Question, question
 from topicscope.explorer.workspace import Workspace, identity
 from topicscope.ground import METRICS, InputError, Kind, flat, folders
 from topicscope.reading import read

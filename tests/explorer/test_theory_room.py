@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topicscope.explorer.rooms import CONTROLS
-from topicscope.explorer.theory_room import PARTS, limits, part_view, predicted, question
+from topicscope.explorer.theory_room import CONTROLS, PARTS, limits, part_view, predicted, question
 from topicscope.ground import InputError
 from topicscope.training import RunConfig
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.runs import Runs
+from topicscope.explorer.runs import LiveRoom, Runs
 from topicscope.explorer.workspace import DEEPEST, Place, Workspace, identity, place_of
 from topicscope.ground import InputError, folders
 from topicscope.ground.folders import Kind

@@ -52,10 +52,10 @@ class TheoryGroup(typer.core.TyperGroup):
 
 def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import reproduce, results, runs, text
+    from topicscope.cli import results, runs, text
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
-        "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
+        "The paper": {"reproduce": results.reproduce, "list": results.list_},
         "The sandbox": {"train": runs.train, "sweep": runs.sweep},
         "Your models and text": {
             "topics": text.topics,

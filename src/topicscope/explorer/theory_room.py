@@ -6,14 +6,13 @@ so that a slow one does not keep the others waiting, and one that does not chang
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
-from topicscope.explorer.rooms import NUMBERS, OFFERED
 from topicscope.explorer.workspace import View
 from topicscope.ground import (
     Config,
@@ -29,7 +28,7 @@ from topicscope.ground import (
     require,
     section,
 )
-from topicscope.world import World
+from topicscope.world import PRIORS, Asked, World
 
 if TYPE_CHECKING:
     from topicscope.explorer.notebook import TheoryBench
@@ -41,6 +40,79 @@ KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and the
 FLOW_RATE = 1.0  # of the SGD that stands for gradient flow in a run
 HALF_TIMES = 10  # of W_V, that a run takes: what is left of topic contrasts to learn is a thousandth
 FEWEST_STEPS, MOST_STEPS = 200, 20_000  # of such a run
+
+
+@dataclass(frozen=True)
+class Control:
+    """One setting of a question: a slider with a box beside it, or a choice. `log`: the slider multiplies."""
+
+    name: str
+    label: str
+    group: str
+    kind: Literal["number", "choice"] = "number"
+    low: float = 0
+    high: float = 1
+    step: float = 0.01
+    log: bool = False
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    only: str = ""  # NAME=VALUE|VALUE, or NAME (not 0), of another control, without which it says nothing
+    top: str = ""  # a word that the slider has at its right end
+
+
+def count(name: str, label: str, group: str, high: float, only: str = "") -> Control:
+    return Control(name, label, group, low=1, high=high, step=1, log=high > 50, whole=True, only=only)
+
+
+OFFERED = {
+    kind: form for kind in sorted(PRIORS, key=lambda kind: kind != "fixed") if (form := PRIORS[kind].FORM) is not None
+}
+"""The priors that the form of theory offers, the paper's first, with the numbers that each asks for."""
+
+NUMBERS = {number.name: number for numbers in OFFERED.values() for number in numbers}
+
+
+def of_prior(number: Asked) -> Control:
+    """The control of a number that priors ask for; it is shown with one of these priors."""
+    kinds = "|".join(kind for kind, numbers in OFFERED.items() if number in numbers)
+    return Control(
+        number.name,
+        number.label,
+        "World",
+        low=number.low,
+        high=number.high,
+        step=1 if number.whole else 0.01,
+        log=number.log,
+        whole=number.whole,
+        only=f"prior={kinds}",
+    )
+
+
+CONTROLS = (
+    count("topics", "T, topics", "World", 200),
+    count("words_per_topic", "v, words per topic", "World", 500),
+    Control("prior", "prior", "World", "choice", choices=tuple(OFFERED)),
+    *map(of_prior, NUMBERS.values()),
+    Control("zipf", "Zipf exponent of words", "World", high=2),
+    Control("overlap", "overlap of topics", "World", high=0.5),
+    Control("common_words", "common words", "World", high=100, step=1, whole=True),
+    Control("common_share", "their share of a topic", "World", low=0.01, high=0.9, only="common_words"),
+    Control("length", "N, words per document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
+    Control("p_mask", "p_m, share masked", "Masking", low=0.01, high=0.99),
+    Control("p_correct", "p_c, of these correct", "Masking", low=0.01, high=0.9),
+    Control("p_random", "p_r, of these random", "Masking", low=0.01, high=0.9),
+    Control("value_matrix", "W_V in stage 2", "Attention", "choice", choices=("blocks", "diagonal")),
+    Control("convention", "convention", "Attention", "choice", choices=("exact", "paper")),
+    Control("init_scale", "initial scale", "Learning", low=1e-6, high=1, log=True),
+    Control(
+        "attention_dim", "d_a, attention width (empty: T v + 1)", "Learning", low=1, high=2000, log=True, whole=True
+    ),
+    Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
+    Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
+    Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True, only="optimizer=sgd|adam"),
+    Control("eps", "epsilon of Adam", "Learning", low=1e-12, high=1, log=True, only="optimizer=adam"),
+)
+
 
 NumbersOfPriors = TypeVar("NumbersOfPriors", bound=type)
 
