@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import stat
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.explorer.serving import explorer, start
-from topicscope.explorer.server import Addresses, new_token
+from topicscope.explorer.server import Addresses
 
-TOKEN = new_token()
+TOKEN = secrets.token_urlsafe(24)
 
 
 def test_an_address_is_for_this_user_alone_and_gone_when_the_server_ends(tmp_path: Path) -> None:

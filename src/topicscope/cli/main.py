@@ -159,8 +159,7 @@ def own_fault(error: Exception) -> str:
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
     return (
-        f"this is a bug in topicscope: {type(error).__name__}: {one_line(error)} ({where}); please report it, with "
-        f"the traceback that {TRACEBACK}=1 prints"
+        f"this is a bug in topicscope: {type(error).__name__}: {one_line(error)} ({os.path.basename(frame.filename)}, "
+        f"line {frame.lineno}); please report it, with the traceback that {TRACEBACK}=1 prints"
     )

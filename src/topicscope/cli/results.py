@@ -6,7 +6,6 @@ import importlib
 import sys
 import webbrowser
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -120,8 +119,6 @@ def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) ->
 
 
 class Page:
-    """The page while experiments run: renewed whenever one is done, with all that the folder holds so far."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.drawn: set[str] = set()  # experiments whose figures are drawn
@@ -288,6 +285,7 @@ def export(
 
 CHECKOUT = Path(__file__).parents[3]  # of the repository, where topicscope is not installed from a wheel
 SERVER = "Server"
+# Options that a request may give: numbers and words, nothing that names a file or says where an answer goes
 ASKED = frozenset(
     [
         *("topics", "words_per_topic", "topics_per_document", "p_mask", "p_correct", "p_random"),
@@ -297,7 +295,6 @@ ASKED = frozenset(
         *("batch_noise", "output_bias"),
     ]
 )
-"""Options that a request may give: numbers and words, nothing that names a file or says where an answer goes."""
 
 
 def explore(
@@ -354,10 +351,15 @@ def answer(name: str, options: Mapping[str, str]) -> object:
         refuse((key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}"))
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
+    answers: list[object] = []
+    before = shell.ANSWERS.set(answers)
     try:
-        return shell.answered(partial(group.main, [name, *arguments, "--json"], standalone_mode=False))
+        group.main([name, *arguments, "--json"], standalone_mode=False)
     except UsageError as error:
         raise InputError(misuse(error)) from None
+    finally:
+        shell.ANSWERS.reset(before)
+    return answers[0]
 
 
 def bench(

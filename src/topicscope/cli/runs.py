@@ -103,7 +103,6 @@ def emit_runs(
     *,
     as_json: bool,
 ) -> int:
-    """The result of `train` or `pretrain`, one run or several. Runs that diverged are reported on stderr."""
     several = runs if isinstance(runs, list) else [runs]
     diverged = [f"topicscope: {run.summary()[0]}" for run in several if run.status == "diverged"]
     payload = payloads if isinstance(runs, list) else payloads[0]
@@ -214,7 +213,6 @@ def sentences(
 
 
 def runs_table(runs: "list[training.Run]") -> Table:
-    """A few runs side by side; of many one row each, with mean and spread below."""
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:
         return shell.side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
@@ -299,8 +297,12 @@ def pretrain(
     }
     given_as_yaml = {"model.init_scale": init_scale, "model.dropout": dropout, "snapshots": snapshots}
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
-    both = "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train"
-    refuse((tokenizer is not None and train_tokenizer is not None, both))
+    refuse(
+        (
+            tokenizer is not None and train_tokenizer is not None,
+            "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train",
+        )
+    )
     configs = run_configs(
         pretraining.PretrainConfig,
         pretraining.stored_configs,

@@ -61,6 +61,7 @@ from topicscope.world import World, checked_word_topics, read_matrix
 
 app = typer.Typer()  # its help is said in main.py
 
+# What `Setting.of` takes, which has the defaults
 SETTING: dict[str, object] = {
     "topics": Annotated[int, typer.Option(help="T, number of topics.")],
     "words_per_topic": Annotated[int, typer.Option(help="v, words per topic.")],
@@ -69,7 +70,6 @@ SETTING: dict[str, object] = {
     "p_correct": Annotated[float, typer.Option(help="p_c, share of masked positions that show their word.")],
     "p_random": Annotated[float, typer.Option(help="p_r, share of masked positions that show a random word.")],
 }
-"""What `Setting.of` takes, which has the defaults."""
 LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
 
 ConventionOption = Annotated[
@@ -163,8 +163,6 @@ def check_world(given: str, theorem: OptimumTheorem) -> None:
 
 
 def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
-    """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
-
     def run(*, setting: Setting, convention: ConventionOption = "exact", as_json: AsJson = False) -> int:
         proven = theorem(setting)  # refuses a setting for which it is not defined
         stage = second_stage(setting, proven.value_matrix, convention, theorem=theorem)
@@ -235,7 +233,6 @@ def verify(as_json: AsJson = False) -> int:
 
 
 def certificates_printed(certificates: list[Certificate], failed: list[Certificate]) -> Iterator[Printed]:
-    """One row per claim, then notes on the cases that need one."""
     claims: dict[tuple[str, bool], list[Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)

@@ -24,6 +24,7 @@ from topicscope.ground import InputError, files, flat, one_line, parse_json, ref
 OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
+# By name: the title, and what it is for
 ROOMS = {
     "theory": (
         "Theory",
@@ -35,15 +36,15 @@ ROOMS = {
     "time": ("Time", "See how a run or a language model changes from step to step."),
     "paper": ("Paper", "The paper's claims, with figures, rules and verdicts."),
 }
-"""By name: the title, and what it is for."""
 
+# By room: the command that writes what it shows
 FILLED_BY = {
     "models": "topicscope probe MODEL --corpus TEXT --out {folder}",
     "maps": "topicscope sweep GRID.yaml --out {folder}",
     "time": "topicscope train --snapshots log --out {folder}",
 }
-"""By room: the command that writes what it shows."""
 
+# By room: what a newcomer sees there
 LOOKING_AT = {
     "theory": "One artificial world (topics, documents and masking), and what theory says about it. W* is the value "
     "matrix that predicts masked words best as long as attention is uniform; its limit for long documents and Theorem "
@@ -71,8 +72,8 @@ LOOKING_AT = {
     "reproduced; 'sizes differ' means that the pattern is the same but the numbers are not. You can run claims that "
     "the folder lacks from here.",
 }
-"""By room: what a newcomer sees there."""
 
+# Of a run: the setting's name, what it is, and what it may be where it is one of a few words
 RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("topic_model.topics", "T, topics", ()),
     ("topic_model.words_per_topic", "v, words per topic", ()),
@@ -93,8 +94,8 @@ RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("batch_size", "documents per step", ()),
     ("seed", "seed", ()),
 )
-"""Of a run: the setting's name, what it is, and what it may be where it is one of a few words."""
 
+# What the start page offers: a title, what it is, and its address
 FIRST_THINGS = [
     (
         "Change an assumption",
@@ -112,8 +113,8 @@ FIRST_THINGS = [
         "/paper",
     ),
 ]
-"""What the start page offers: a title, what it is, and its address."""
 
+# By name: what is to be seen, and the settings
 PRESETS: dict[str, tuple[str, dict[str, object]]] = {
     "two stages": (
         "Value, then key and query: SGD in a small world, where theory predicts both (less than a minute).",
@@ -168,10 +169,9 @@ PRESETS: dict[str, tuple[str, dict[str, object]]] = {
         {"steps": 2000},
     ),
 }
-"""By name: what is to be seen, and the settings."""
 
+# What a command of `topicscope theory` prints with --json: its name, its options
 Answer = Callable[[str, Mapping[str, str]], object]
-"""What a command of `topicscope theory` prints with --json: its name, its options."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -200,7 +200,6 @@ def acting(work: Callable[[Mapping[str, object]], object]) -> Handler:
 
 
 def plain_query(request: Request) -> dict[str, str]:
-    """The query but for the token."""
     return {name: text for name, text in request.query_params.items() if name != "token"}
 
 
@@ -214,8 +213,6 @@ def attached(name: str) -> dict[str, str]:
 
 
 class Explorer:
-    """What the requests of one server share."""
-
     def __init__(self, workspace: Workspace, answer: Answer, *, read_only: bool = False) -> None:
         self.workspace, self.answer = workspace, answer
         self.runs = Runs(workspace, read_only=read_only)
@@ -223,7 +220,6 @@ class Explorer:
         self.templates = pages.environment(OWN)
 
     def end(self) -> None:
-        """Ends the streams. Runs go on."""
         self.live.ending = True
 
     def routes(self) -> list[Route | Mount]:
@@ -272,7 +268,6 @@ class Explorer:
         return self.workspace.find(identity) if identity else None
 
     def page(self, room: str, _: Request) -> str:
-        """The page of a room; what it shows comes with the requests of its script."""
         return self.templates.get_template("room.html.jinja").render(
             room=room,
             rooms=ROOMS,
@@ -297,8 +292,8 @@ class Explorer:
         return pages.map_html(pages.point_map(sweep), results_rooms.chosen(sweep, plain_query(request)))
 
     def map_curves(self, request: Request) -> dict[str, dict[str, str]]:
-        asked = map(whole_number, request.query_params.get("rows", "").split(","))
-        rows = [number for number in asked if number is not None]
+        asked = request.query_params.get("rows", "").split(",")
+        rows = [number for text in asked if (number := whole_number(text)) is not None]
         sweep = results_rooms.sweep_of(self.place(request))
         return pages.curves_of_rows(pages.point_map(sweep), sweep.curves_of, rows)
 
@@ -319,11 +314,10 @@ class Explorer:
         return {"id": place.id}
 
     async def live_events(self, request: Request) -> Response:
-        runs = list(dict.fromkeys(request.query_params.getlist("id")))
+        runs = dict.fromkeys(request.query_params.getlist("id"))
         return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
     def model(self, request: Request) -> dict[str, object]:
-        """A folder's sections; of a probe also its models, and of one of them alone."""
         query, place = request.query_params, self.place(request)
         view = results_rooms.models_view(place, whole_number(query.get("model")))
         html = view.fragment("beside-" if "beside" in query else "")
@@ -346,8 +340,7 @@ class Explorer:
 
     def kept_page(self, request: Request) -> Response:
         kind = request.path_params["kind"]
-        view = self.view(kind, plain_query(request))
-        return HTMLResponse(view.page(), headers=attached(f"topicscope-{kind}.html"))
+        return HTMLResponse(self.view(kind, plain_query(request)).page(), headers=attached(f"topicscope-{kind}.html"))
 
     def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
@@ -370,9 +363,8 @@ class Explorer:
 
 
 def theory_part(request: Request) -> str:
-    part = request.path_params["part"]
-    known = ", ".join(theory_room.PARTS)
-    refuse((part not in theory_room.PARTS, f"no such part of this page; expected one of: {known}"))
+    part, parts = request.path_params["part"], theory_room.PARTS
+    refuse((part not in parts, f"no such part of this page; expected one of: {', '.join(parts)}"))
     return theory_room.part_view(part, theory_room.question(plain_query(request))).fragment()
 
 

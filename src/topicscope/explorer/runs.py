@@ -8,6 +8,7 @@ its step, the sentence of the moment, and HTML of what has changed. One reader p
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,6 @@ class Runs:
         self.lock = threading.Lock()
 
     def start(self, settings: Mapping[str, object], name: str = "") -> Path:
-        """Check the settings and start a run of them in a new folder, which is returned."""
         config = config_of(settings)
         with self.lock:
             self.check_room()
@@ -77,8 +77,7 @@ class Runs:
 
     def check_running(self, place: Place) -> None:
         self.check_allowed()
-        over = place.kind != "train" or place.state != "running"
-        refuse(together(place), (over, f"{place.name} is not running"))
+        refuse(together(place), ((place.kind, place.state) != ("train", "running"), f"{place.name} is not running"))
 
     def check_allowed(self) -> None:
         refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
@@ -87,15 +86,19 @@ class Runs:
         self.check_allowed()
         active = {name for name in self.started if self.is_starting(name)}
         active |= {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
-        most = f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait"
-        refuse((len(active) >= MOST_AT_ONCE, most))
+        refuse(
+            (
+                len(active) >= MOST_AT_ONCE,
+                f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait",
+            )
+        )
 
     def new_folder(self, name: str) -> Path:
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
         taken = there | {path.name for path, _ in self.started.values()}  # what has just been started has no folder yet
-        number = next(number for number in range(1, 10**6) if f"{plain}-{number}" not in taken)
-        return self.workspace.home / f"{plain}-{number}"
+        names = (f"{plain}-{number}" for number in itertools.count(1))
+        return self.workspace.home / next(name for name in names if name not in taken)
 
     def log_of(self, folder: Path) -> Path:
         return self.own / f"{folder.name}-{identity(folder)}.log"
@@ -133,7 +136,6 @@ class Runs:
         return FULL if shutil.disk_usage(place.path).free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
     def state_of(self, place: Place) -> str:
-        """'paused' for a run that its user interrupted; otherwise what the place says."""
         wished = place.state == "interrupted" and self.why_interrupted(place).startswith(PAUSED)
         return "paused" if wished else place.state
 
@@ -162,8 +164,9 @@ def settings_of(lines: str) -> dict[str, str]:
     settings = {}
     for line in filter(None, map(str.strip, lines.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
-        wrong = f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500"
-        refuse((not name or not value, wrong))
+        refuse(
+            (not (name and value), f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500")
+        )
         settings[name] = value
     return settings
 
@@ -201,7 +204,6 @@ class PaperRoom:
         self.runs = runs
 
     def claims(self, place: Place | None) -> dict[str, object]:
-        """The sections of a folder and the claims that it lacks; without a folder, all claims."""
         if place is None:
             every = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
             return {"html": "", "intro": [], "missing": claims_of(every), "running": False}
@@ -230,7 +232,6 @@ class PaperRoom:
         return self.runs.is_starting(place.id) or place.state == "running"
 
     def state(self, name: str) -> dict[str, object]:
-        """Whether an experiment still runs in a folder, and the last line that it printed."""
         if self.runs.is_starting(name):  # it may have no folder yet
             return {"running": True, "said": self.runs.last_line(self.runs.started[name][0])}
         try:
@@ -296,8 +297,8 @@ class Watch:
             if made_of != self.made_of:
                 self.make_anew()
                 self.made_of = made_of
-            total, snapshots = self.run.config.total_steps, self.run.snapshot_steps()
-            return {"step": self.run.steps, "total": total, "snapshots": snapshots, **self.drawn}
+            numbers = {"total": self.run.config.total_steps, "snapshots": self.run.snapshot_steps()}
+            return {"step": self.run.steps, **numbers, **self.drawn}
 
     def make_anew(self) -> None:
         run = self.run_at()
@@ -356,7 +357,7 @@ class LiveRoom:
             news["why"] = self.runs.why_interrupted(place)
         return {name: value for name, value in news.items() if name not in HTML or value != known.get(name)}
 
-    async def events(self, identities: Sequence[str]) -> AsyncIterator[str]:
+    async def events(self, identities: Collection[str]) -> AsyncIterator[str]:
         """Server-sent events of some runs, until all have ended or the browser has gone."""
         if self.streams >= MOST_STREAMS or len(identities) > MOST_WATCHED:
             many = (
@@ -405,8 +406,8 @@ class LiveRoom:
         with watch.lock:
             watch.run.update()
             run = watch.run_at(step)
-            sections = [*pages.live_curves(run), *pages.live_matrices(run)]
-            return View(f"topicscope train: {shown(place.name)}", sections, [pages.happening(run)])
+            drawn = [*pages.live_curves(run), *pages.live_matrices(run)]
+            return View(f"topicscope train: {shown(place.name)}", drawn, [pages.happening(run)])
 
 
 def event(news: Mapping[str, object]) -> str:

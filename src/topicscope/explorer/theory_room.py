@@ -64,16 +64,15 @@ def count(name: str, label: str, group: str, high: float, only: str = "") -> Con
     return Control(name, label, group, low=1, high=high, step=1, log=high > 50, whole=True, only=only)
 
 
+# The priors that the form of theory offers, the paper's first, with the numbers that each asks for
 OFFERED = {
     kind: form for kind in sorted(PRIORS, key=lambda kind: kind != "fixed") if (form := PRIORS[kind].FORM) is not None
 }
-"""The priors that the form of theory offers, the paper's first, with the numbers that each asks for."""
 
 NUMBERS = {number.name: number for numbers in OFFERED.values() for number in numbers}
 
 
 def of_prior(number: Asked) -> Control:
-    """The control of a number that priors ask for; it is shown with one of these priors."""
     kinds = "|".join(kind for kind, numbers in OFFERED.items() if number in numbers)
     return Control(
         number.name,
@@ -265,7 +264,6 @@ def theorem_part(asked: Question) -> list[pages.Section]:
 
 
 def attention_part(asked: Question) -> list[pages.Section]:
-    """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
     stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
     grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
     (first,) = theory.AttentionLandscape(stage, grid, None).sections()
@@ -299,13 +297,13 @@ def dynamics_part(asked: Question) -> list[pages.Section]:
             "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of "
             f"modes, which is for documents of the chosen length. {note}"
         )
-    tables = [replace(table, folded=True) for table in first.tables]
-    return [replace(first, note=note, config={}, command="", tables=tables)]
+    return [
+        replace(first, note=note, config={}, command="", tables=[replace(one, folded=True) for one in first.tables])
+    ]
 
 
 @lru_cache(maxsize=KEPT)
 def predicted(asked: Question) -> theory.Dynamics:
-    """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
     return theory.dynamics(
         World.of(asked.world).endless(),
@@ -329,18 +327,17 @@ def steps_to_learn_topics(asked: Question) -> int:
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
 
 
+# By name: the title, and what makes the sections. The room shows them in this order
 PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
     "value": ("The best value matrix", value_part),
     "dynamics": ("When each stage happens", dynamics_part),
     "attention": ("The best attention", attention_part),
     "theorems": ("The theorems", theorem_part),
 }
-"""By name: the title, and what makes the sections. The room shows them in this order."""
 
 
 @lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
-    """One part, or the reason why theory does not cover the question."""
     title, make = PARTS[name]
     try:
         return View(title, make(asked))
