@@ -173,21 +173,17 @@ def list_(
     if what == "laws":  # the table decides where a prediction is drawn or printed
         return shell.emit([law.as_dict() for law in laws.TABLE], [law_table()], as_json=as_json)
     found = paper.EXPERIMENTS.values()
-    payload = [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in found]
     rows = ([e.id, e.claim, str(e.seconds)] for e in found)
-    table = shell.table(["id", Column("claim", ratio=1), "about (s)"], rows)
-    return shell.emit(payload, [table], as_json=as_json)
+    return shell.emit(
+        [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in found],
+        [shell.table(["id", Column("claim", ratio=1), "about (s)"], rows)],
+        as_json=as_json,
+    )
 
 
 def law_table() -> Table:
-    headings: list[str | Column] = [
-        "law",
-        Column("covers", ratio=2),
-        "status",
-        Column("error", ratio=1),
-        "derived in (docs)",
-    ]
-    table = shell.table(headings, [])
+    covers, error = Column("covers", ratio=2), Column("error", ratio=1)
+    table = shell.table(["law", covers, "status", error, "derived in (docs)"], [])
     for law in laws.TABLE:
         text = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
         table.add_row(law.name, text, law.status, law.error, law.derived, end_section=True)
@@ -206,8 +202,7 @@ def show(
     for folder in folders:
         result = read(folder)
         results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
-    entries = [entry(folder, result) for folder, result in results] if as_json else []
-    return shell.emit(entries, shown_beside(results), as_json=as_json)
+    return shell.emit([entry(*one) for one in results] if as_json else [], shown_beside(results), as_json=as_json)
 
 
 def entry(folder: Path, result: Any) -> dict[str, object]:

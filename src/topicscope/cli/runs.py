@@ -105,8 +105,7 @@ def emit_runs(
 ) -> int:
     several = runs if isinstance(runs, list) else [runs]
     diverged = [f"topicscope: {run.summary()[0]}" for run in several if run.status == "diverged"]
-    payload = payloads if isinstance(runs, list) else payloads[0]
-    return shell.emit(payload, printed, as_json=as_json, failures=diverged)
+    return shell.emit(payloads if isinstance(runs, list) else payloads[0], printed, as_json=as_json, failures=diverged)
 
 
 def train(
@@ -198,8 +197,8 @@ def train(
     with progress_shown() as progress:
         result = run(what, out, resume=resume, force=force, progress=progress, yes=yes)
     several = result if isinstance(result, list) else [result]
-    printed = sentences(result, several, out, () if world is None else world.notes)
-    return emit_runs(result, [run.results for run in several], printed, as_json=as_json)
+    notes = () if world is None else world.notes
+    return emit_runs(result, [one.results for one in several], sentences(result, several, out, notes), as_json=as_json)
 
 
 def sentences(
@@ -410,9 +409,12 @@ def sweep(
         *(*result.meanings(), *result.summary()),
         f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}",
     ]
-    payload = {"folder": str(folder), "counts": result.counts, "rows": result.rows}
-    failures = [f"topicscope: {failed} of {len(result.rows)} points failed"] if failed else []
-    return shell.emit(payload, printed, as_json=as_json, failures=failures)
+    return shell.emit(
+        {"folder": str(folder), "counts": result.counts, "rows": result.rows},
+        printed,
+        as_json=as_json,
+        failures=[f"topicscope: {failed} of {len(result.rows)} points failed"] if failed else [],
+    )
 
 
 def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:

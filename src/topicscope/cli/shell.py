@@ -171,15 +171,15 @@ def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failures
 
 def print_all(printed: Iterable[Printed]) -> None:
     for one in printed:
-        if isinstance(one, str):
-            results().print(shown(one), soft_wrap=True)
-        else:
-            results().print(one)
+        results().print(shown(one) if isinstance(one, str) else one, soft_wrap=isinstance(one, str))
 
 
 def table(headings: Iterable[str | Column], rows: Iterable[Iterable[str]], title: str = "") -> Table:
-    columns = (Column(one, overflow="fold") if isinstance(one, str) else one for one in headings)
-    made = Table(*columns, title=title or None, title_justify="left")
+    made = Table(
+        *(Column(one, overflow="fold") if isinstance(one, str) else one for one in headings),
+        title=title or None,
+        title_justify="left",
+    )
     for row in rows:
         made.add_row(*row)
     return made
@@ -196,10 +196,9 @@ def section_tables(sections: Iterable[pages.Section]) -> list[Table]:
 def finish(
     result: "Probe | Timeline | Topics | WordMap", out: Path | None, given: Iterable[pages.TableData], *, as_json: bool
 ) -> int:
-    page = "--out DIR writes a page and the numbers"
     if out is not None:
         draw_result(result, out)
-        page = f"Written to {out}; its page is {out / 'report.html'}"
+    page = f"Written to {out}; its page is {out / 'report.html'}" if out else "--out DIR writes a page and the numbers"
     return emit(result.as_dict(), [*tables(given), *result.summary(), page], as_json=as_json)
 
 

@@ -178,11 +178,10 @@ def topics(*, quick: bool, **values: Unpack[Common]) -> int:
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
-    usual = language.TopicsConfig.QUICK if quick else {}
-    result = run_on_engine(language.fit_corpus, config_from(language.TopicsConfig, values, usual), values)
+    settings = config_from(language.TopicsConfig, values, language.TopicsConfig.QUICK if quick else {})
+    result = run_on_engine(language.fit_corpus, settings, values)
     compared = [pages.compared_table(result.compared)] if result.compared else []
-    tables = [pages.topic_model_table(result), *compared]
-    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
+    return shell.finish(result, values["out"], [pages.topic_model_table(result), *compared], as_json=values["as_json"])
 
 
 @with_options(
@@ -196,8 +195,8 @@ def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
     refuse((checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES"))
-    usual = language.ProbeConfig.QUICK if quick else {}
-    result = run_on_engine(language.probe, config_from(language.ProbeConfig, values, usual), values)
+    settings = config_from(language.ProbeConfig, values, language.ProbeConfig.QUICK if quick else {})
+    result = run_on_engine(language.probe, settings, values)
     tables = [  # the page has all of them
         *(pages.verdict_table(result.verdicts), pages.ratio_table(result.rows)),
         *([pages.head_table(result.heads, 5)] if result.heads else []),

@@ -40,7 +40,6 @@ from topicscope.theory import (
     AttentionTheorem,
     Certificate,
     Convention,
-    Dynamics,
     Embedding,
     Loss,
     Optimizer,
@@ -169,8 +168,7 @@ def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None
         printed: list[Printed] = [attention_table(stage), *stage.summary()]
         return shell.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
 
-    example = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
-    register(theorem, with_setting(run), example)
+    register(theorem, with_setting(run), "--topics 1000000 --words-per-topic 1000 --topics-per-document 100")
 
 
 def attention_table(stage: SecondStage) -> Table:
@@ -227,8 +225,11 @@ def verify(as_json: AsJson = False) -> int:
     with progress_shown() as progress:
         certificates = all_certificates(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
-    payload = {"certificates": [asdict(c) for c in certificates], "failed": len(failed)}
-    shell.emit(payload, certificates_printed(certificates, failed), as_json=as_json)
+    shell.emit(
+        {"certificates": [asdict(c) for c in certificates], "failed": len(failed)},
+        certificates_printed(certificates, failed),
+        as_json=as_json,
+    )
     return 1 if failed else 0
 
 
@@ -358,8 +359,11 @@ def compare_run(folder: str, *, as_json: bool) -> int:
     numbers = {} if best is None else best.numbers()
     notes = [*numbers.get("notes", ()), *comparison.notes]
     payload = numbers | {"distances": compared} | ({"notes": notes} if notes else {})
-    told = () if best is None else optimum_printed(best, numbers)
-    printed = chain(told, comparison.notes, sentences("The run's value matrix is", compared))
+    printed = chain(
+        () if best is None else optimum_printed(best, numbers),
+        comparison.notes,
+        sentences("The run's value matrix is", compared),
+    )
     return shell.emit(payload, printed, as_json=as_json)
 
 
@@ -515,25 +519,21 @@ def dynamics_command(
         batch_noise=batch_noise,
         output_bias=output_bias,
     )
-    written = {} if out is None else {"written": str(draw(found, out))}
-    drawn = (f"The predicted norms are drawn in {path}" for path in written.values())
-    printed: list[Printed] = [dynamics_table(found), *found.summary(), *drawn]
-    return shell.emit(found.as_dict() | written, printed, as_json=as_json)
-
-
-def draw(found: Dynamics, out: Path) -> Path:
-    figures = found.sections()[0].figures
-    refuse((not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why"))
-    files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
-    return out
-
-
-def dynamics_table(found: Dynamics) -> Table:
+    written = {} if out is None else {"written": str(out)}
+    if out is not None:
+        figures = found.sections()[0].figures
+        refuse((not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why"))
+        files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     rows = (
         [row["stage"], row["quantity"], "not covered" if (x := row["value"]) is None else f"{x:.6g}", row["meaning"]]
         for row in found.table().to_pylist()
     )
-    return shell.table(["stage", "quantity", "value", "meaning"], rows)
+    printed: list[Printed] = [
+        shell.table(["stage", "quantity", "value", "meaning"], rows),
+        *found.summary(),
+        *(f"The predicted norms are drawn in {path}" for path in written.values()),
+    ]
+    return shell.emit(found.as_dict() | written, printed, as_json=as_json)
 
 
 register(

@@ -188,8 +188,8 @@ def some_steps(count: int) -> list[int]:
 
 def time_view(place: Place, step: int | None = None) -> View:
     saved = saved_steps(place)
-    chosen = saved.steps[-1] if step is None else step
-    first, *_, last = [saved.steps[0], *saved.steps]
+    first, last = saved.steps[0], saved.steps[-1]
+    chosen = last if step is None else step
     refuse((chosen not in saved.steps, f"nothing was saved at step {chosen}; there are steps {first} to {last}"))
     title = f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}"
     return View(title, saved.moment(chosen), [saved.note] if saved.note else [])

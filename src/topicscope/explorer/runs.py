@@ -193,10 +193,6 @@ def paper_view(place: Place) -> View:
     return View(f"topicscope reproduce: {shown(place.name)}", found.sections(), found.intro(), place.path / "figures")
 
 
-def claims_of(seconds: Mapping[str, float]) -> list[dict[str, object]]:
-    return [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": took} for name, took in seconds.items()]
-
-
 class PaperRoom:
     """Claims are run by processes of their own, one at a time per folder."""
 
@@ -205,12 +201,14 @@ class PaperRoom:
 
     def claims(self, place: Place | None) -> dict[str, object]:
         if place is None:
-            every = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
-            return {"html": "", "intro": [], "missing": claims_of(every), "running": False}
-        found, view = paper.outcomes_so_far(place.path), paper_view(place)
-        lacking = {name: found.expected_seconds(name) for name in paper.EXPERIMENTS if name not in found.outcomes}
-        running = self.is_running(place)
-        return {"html": view.fragment(), "intro": view.intro, "missing": claims_of(lacking), "running": running}
+            seconds: dict[str, float] = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
+            answer: dict[str, object] = {"html": "", "intro": [], "running": False}
+        else:
+            found, view = paper.outcomes_so_far(place.path), paper_view(place)
+            seconds = {name: found.expected_seconds(name) for name in paper.EXPERIMENTS if name not in found.outcomes}
+            answer = {"html": view.fragment(), "intro": view.intro, "running": self.is_running(place)}
+        missing = [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": s} for name, s in seconds.items()]
+        return answer | {"missing": missing}
 
     def run(self, name: str, place: Place | None) -> dict[str, str]:
         (experiment,) = paper.chosen([name])
