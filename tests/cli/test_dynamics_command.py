@@ -87,12 +87,7 @@ def test_the_picture(tmp_path: Path) -> None:
         ("law.png", ["--loss", "cross-entropy"], "no norms are predicted"),
     ],
 )
-def test_a_picture_that_cannot_be_made(
-    tmp_path: Path,
-    name: str,
-    more: list[str],
-    text: str,
-) -> None:
+def test_a_picture_that_cannot_be_made(tmp_path: Path, name: str, more: list[str], text: str) -> None:
     failed = topicscope("theory", "dynamics", *SIZES, *more, "--out", str(tmp_path / name), code=2)
     assert text in failed.stderr
     assert not list(tmp_path.iterdir())

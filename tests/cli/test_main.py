@@ -40,11 +40,7 @@ RESUMES = "'train' or 'pretrain' with --resume"
             2,
             "topicscope: Permission denied (x[/]); remove what",
         ),
-        (
-            ZeroDivisionError("division by zero"),
-            1,
-            "this is a bug in topicscope: ZeroDivisionError: ",
-        ),
+        (ZeroDivisionError("division by zero"), 1, "this is a bug in topicscope: ZeroDivisionError: "),
     ],
 )
 def test_every_end_has_one_line_and_a_code(

@@ -34,10 +34,7 @@ def folder(tmp_path: Path) -> Path:
     return fitted().save(tmp_path / "topics")
 
 
-def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(
-    folder: Path,
-    tmp_path: Path,
-) -> None:
+def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     out = topicscope("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).stdout
     assert "6 of 12 words" in " ".join(out.split())

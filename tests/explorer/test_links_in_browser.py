@@ -93,11 +93,7 @@ def test_a_model_that_is_not_there_is_said(browser: webdriver.Chrome, served: Se
 
 @pytest.mark.parametrize(
     ("room", "kind", "damaged"),
-    [
-        ("models", "probe", "results.json"),
-        ("maps", "grid", "sweep.json"),
-        ("time", "run", "metrics.jsonl"),
-    ],
+    [("models", "probe", "results.json"), ("maps", "grid", "sweep.json"), ("time", "run", "metrics.jsonl")],
 )
 def test_a_damaged_folder_is_said_on_the_page_alone(
     browser: webdriver.Chrome, served: Served, space: Path, room: str, kind: str, damaged: str

@@ -238,9 +238,7 @@ def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[shell.Printed]:
         yield from result.summary()
 
 
-def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
-) -> int:
+def report(folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")]) -> int:
     """Draw a folder's results: figures as PNG, SVG and CSV, and a page.
 
     Example: [bold]topicscope report runs/demo[/bold]

@@ -44,6 +44,7 @@ from topicscope.ground import (
     check_engine,
     check_folder,
     duration,
+    flat,
     folders,
     gather,
     parsed,
@@ -85,6 +86,7 @@ def run_configs(
 
     `complete` adds to the settings what options of another kind say.
     """
+    flags = flat(flags)
     refuse((force and out is None, FORCE_NEEDS_OUT))
     if not resume:
         one = kind.of(complete(gather(file, flags, assignments))).absolute()
@@ -151,18 +153,11 @@ def train(
     """
     zero = "zero" if uniform_attention else None
     flags = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior,
-        "documents.topics_per_document": topics_per_document,
-        "model.embedding": embedding,
-        "model.key": zero,
-        "model.query": zero,
-        "model.value": value,
-        "objective.loss": loss,
-        "objective.l2": l2,
-        "optimizer.name": optimizer,
-        "optimizer.lr": lr,
+        "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+        "documents": {"kind": prior, "topics_per_document": topics_per_document},
+        "model": {"embedding": embedding, "key": zero, "query": zero, "value": value},
+        "objective": {"loss": loss, "l2": l2},
+        "optimizer": {"name": optimizer, "lr": lr},
         "schedule": schedule,
         "steps": steps,
         "batch_size": batch_size,
@@ -273,23 +268,14 @@ def pretrain(
     Example: [bold]topicscope pretrain --corpus articles.txt --steps 400 --out runs/pretrain[/bold]
     """
     flags = {
-        "text.corpus": corpus,
-        "text.text_field": text_field,
-        "text.split": split_text,
-        "tokenizer.existing": tokenizer,
-        "tokenizer.train": train_tokenizer,
-        "tokenizer.vocab_size": vocab_size,
-        "model.architecture": architecture,
-        "model.layers": layers,
-        "model.heads": heads,
-        "model.dim": dim,
+        "text": {"corpus": corpus, "text_field": text_field, "split": split_text},
+        "tokenizer": {"existing": tokenizer, "train": train_tokenizer, "vocab_size": vocab_size},
+        "model": {"architecture": architecture, "layers": layers, "heads": heads, "dim": dim},
         "steps": steps,
         "batch_size": batch_size,
         "length": length,
-        "optimizer.name": optimizer,
-        "optimizer.lr": lr,
-        "optimizer.warmup": warmup,
-        "held_out.share": held_out,
+        "optimizer": {"name": optimizer, "lr": lr, "warmup": warmup},
+        "held_out": {"share": held_out},
         "bf16": bf16 or None,
         "seed": seed,
         "device": None if resume else device,  # a run may go on elsewhere

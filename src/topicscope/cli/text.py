@@ -34,8 +34,7 @@ Embedding = Annotated[
     option("matrix (word embeddings) or layer (with position, type and norm).", MEASURES, show_default="matrix"),
 ]
 OutReplaced = Annotated[
-    Path | None,
-    out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced."),
+    Path | None, out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced.")
 ]
 
 

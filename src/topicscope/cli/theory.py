@@ -17,7 +17,7 @@ import numpy as np
 import typer
 from rich.table import Column, Table
 
-from topicscope import pages, training
+from topicscope import pages, theory, training
 from topicscope.cli import shell
 from topicscope.cli.shell import (
     WORLD,
@@ -33,29 +33,7 @@ from topicscope.cli.shell import (
     option,
     world_of,
 )
-from topicscope.ground import InputError, files, gather, progress_shown, read_about, refuse
-from topicscope.theory import (
-    ATTENTION_THEOREMS,
-    OPTIMUM_THEOREMS,
-    AttentionTheorem,
-    Certificate,
-    Convention,
-    Embedding,
-    Loss,
-    Optimizer,
-    OptimumTheorem,
-    SecondStage,
-    Setting,
-    SymmetricOptimum,
-    ValueMatrix,
-    ValueOptimum,
-    Weighting,
-    attention_landscape,
-    dynamics,
-    optimum,
-    second_stage,
-    verify as all_certificates,
-)
+from topicscope.ground import InputError, files, flat, gather, progress_shown, read_about, refuse
 from topicscope.world import World, checked_word_topics, read_matrix
 
 app = typer.Typer()  # its help is said in main.py
@@ -72,7 +50,7 @@ SETTING: dict[str, object] = {
 LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
 
 ConventionOption = Annotated[
-    Convention,
+    theory.Convention,
     typer.Option(
         help="exact: MASK is a word of its own topic. "
         "paper: words share all attention, positions showing MASK are left out."
@@ -88,14 +66,14 @@ def with_setting(run: Callable[..., int], *without: str) -> Callable[..., int]:
     `without` topics_per_document, that is 1: Theorems 1 and 2 do not depend on it.
     """
     hints = {name: hint for name, hint in SETTING.items() if name not in without}
-    defaults = inspect.signature(Setting.of).parameters
+    defaults = inspect.signature(theory.Setting.of).parameters
     sizes = [defaults[name].replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]) for name in hints]
     own = inspect.signature(run).parameters.values()
 
     @wraps(run)
     def command(**values: Any) -> int:
         numbers = {name: values.pop(name) for name in hints}
-        return run(setting=Setting.of(**dict.fromkeys(without, 1) | numbers), **values)
+        return run(setting=theory.Setting.of(**dict.fromkeys(without, 1) | numbers), **values)
 
     command.__annotations__ |= hints
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -104,7 +82,7 @@ def with_setting(run: Callable[..., int], *without: str) -> Callable[..., int]:
     return command
 
 
-def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
+def first_stage_command(theorem: Callable[[theory.Setting], theory.OptimumTheorem]) -> None:
     """The command of a first-stage theorem: its numbers, its matrix, and how far a given matrix is from it."""
     kind = get_type_hints(theorem)["return"]
     text = f"The {kind.given} to test: a .npy, .csv or .safetensors file, or the folder of a training run."
@@ -112,7 +90,7 @@ def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     def run(
         given: Annotated[str | None, typer.Option(f"--{kind.given}", help=text)] = None,
         *,
-        setting: Setting,
+        setting: theory.Setting,
         as_json: AsJson = False,
     ) -> int:
         proven = theorem(setting)
@@ -128,7 +106,7 @@ def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     register(theorem, with_setting(run, "topics_per_document"), "--topics 20 --words-per-topic 5")
 
 
-def theorem_printed(theorem: OptimumTheorem) -> Iterator[Printed]:
+def theorem_printed(theorem: theory.OptimumTheorem) -> Iterator[Printed]:
     rows = ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
     yield shell.table(["entry", "value", "meaning"], rows)
     setting = theorem.setting
@@ -148,7 +126,7 @@ def is_run(path: str) -> bool:
     return about is not None and about.kind == "train"
 
 
-def check_world(given: str, theorem: OptimumTheorem) -> None:
+def check_world(given: str, theorem: theory.OptimumTheorem) -> None:
     """Raise InputError where a matrix is from a run in another world than that of the theorem."""
     if not is_run(given):
         return
@@ -161,17 +139,17 @@ def check_world(given: str, theorem: OptimumTheorem) -> None:
     refuse((missing and one.topic_model.uniform, another))
 
 
-def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
-    def run(*, setting: Setting, convention: ConventionOption = "exact", as_json: AsJson = False) -> int:
+def second_stage_command(theorem: Callable[[theory.Setting], theory.AttentionTheorem]) -> None:
+    def run(*, setting: theory.Setting, convention: ConventionOption = "exact", as_json: AsJson = False) -> int:
         proven = theorem(setting)  # refuses a setting for which it is not defined
-        stage = second_stage(setting, proven.value_matrix, convention, theorem=theorem)
+        stage = theory.second_stage(setting, proven.value_matrix, convention, theorem=theorem)
         printed: list[Printed] = [attention_table(stage), *stage.summary()]
         return shell.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
 
     register(theorem, with_setting(run), "--topics 1000000 --words-per-topic 1000 --topics-per-document 100")
 
 
-def attention_table(stage: SecondStage) -> Table:
+def attention_table(stage: theory.SecondStage) -> Table:
     best = stage.optimum
     found = [*(f"{x:.4g}" for x in (best.alpha, best.beta, best.gamma)), f"{best.loss:.6f}"]
     return shell.table(
@@ -182,7 +160,7 @@ def attention_table(stage: SecondStage) -> Table:
 
 def landscape(
     value_matrix: Annotated[
-        ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
+        theory.ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
     ] = "blocks",
     cap: Annotated[
         bool | None,
@@ -193,12 +171,12 @@ def landscape(
     out: Out = None,
     force: Force = False,
     *,
-    setting: Setting,
+    setting: theory.Setting,
     convention: ConventionOption = "exact",
     as_json: AsJson = False,
 ) -> int:
     """Find and draw the best attention for any finite setting (Figures 7 and 8)."""
-    result = attention_landscape(
+    result = theory.attention_landscape(
         setting,
         value_matrix,
         convention,
@@ -223,7 +201,7 @@ def verify(as_json: AsJson = False) -> int:
     Example: [bold]topicscope theory verify[/bold]
     """
     with progress_shown() as progress:
-        certificates = all_certificates(progress)
+        certificates = theory.verify(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
     shell.emit(
         {"certificates": [asdict(c) for c in certificates], "failed": len(failed)},
@@ -233,8 +211,8 @@ def verify(as_json: AsJson = False) -> int:
     return 1 if failed else 0
 
 
-def certificates_printed(certificates: list[Certificate], failed: list[Certificate]) -> Iterator[Printed]:
-    claims: dict[tuple[str, bool], list[Certificate]] = {}
+def certificates_printed(certificates: list[theory.Certificate], failed: list[theory.Certificate]) -> Iterator[Printed]:
+    claims: dict[tuple[str, bool], list[theory.Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
     headings: list[str | Column] = [Column("claim", ratio=1), "cases", "error", "tolerance", "holds"]
@@ -249,7 +227,7 @@ def certificates_printed(certificates: list[Certificate], failed: list[Certifica
             yield f"- {c.claim}, {settings}: {c.note}"
 
 
-def claim_row(cases: list[Certificate]) -> list[str]:
+def claim_row(cases: list[theory.Certificate]) -> list[str]:
     first, good, count = cases[0], sum(c.holds for c in cases), len(cases)
     holds = ("yes" if good == count else "NO") if first.should_hold else f"not claimed ({good}/{count})"
     return [first.claim, str(count), f"{max(c.error for c in cases):.2g}", f"{first.tolerance:g}", holds]
@@ -294,7 +272,7 @@ def optimum_command(
         str | None, option("Words per document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
     ] = None,
     weighting: Annotated[
-        Weighting,
+        theory.Weighting,
         option(
             "run: as 'train' weighs documents. documents: only those with masks. positions: masked positions equally.",
             WORLD,
@@ -316,19 +294,15 @@ def optimum_command(
 
     Example: [bold]topicscope theory optimum --prior fixed --topics-per-document 3 --length 125[/bold]
     """
-    flags = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior,
-        "documents.topics_per_document": topics_per_document,
-        "documents.alpha": alpha,
-        "documents.groups": groups,
-        "documents.rho": rho,
-        "documents.length": None if length is None else parsed_length(length),
-        "masking.p_mask": p_mask,
-        "masking.p_correct": p_correct,
-        "masking.p_random": p_random,
-    }
+    documents = {"kind": prior, "topics_per_document": topics_per_document, "alpha": alpha}
+    flags = flat(
+        {
+            "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+            "documents": documents
+            | {"groups": groups, "rho": rho, "length": None if length is None else parsed_length(length)},
+            "masking": {"p_mask": p_mask, "p_correct": p_correct, "p_random": p_random},
+        }
+    )
     check_file(out, ".csv", ".npy")
     if matrix is not None and is_run(matrix):
         others = (*flags.values(), word_topics, world_from, words, config, set_, out)
@@ -343,7 +317,7 @@ def optimum_command(
     if out is not None:
         write_matrix(out, best.matrix())
         payload["written"] = str(out)
-    elif as_json and not isinstance(best, SymmetricOptimum):
+    elif as_json and not isinstance(best, theory.SymmetricOptimum):
         payload["matrix"] = best.matrix().tolist()
     written = [] if out is None else [f"W* is written to {out}"]
     printed = chain(optimum_printed(best, numbers), sentences(f"{matrix} is", compared), written)
@@ -383,18 +357,18 @@ def parsed_length(text: str) -> int | list[int] | str:
 
 
 def asked_optimum(
-    settings: dict[str, object], word_topics: str | None, weighting: Weighting, *, whole: bool
-) -> ValueOptimum:
+    settings: dict[str, object], word_topics: str | None, weighting: theory.Weighting, *, whole: bool
+) -> theory.ValueOptimum:
     """W* of the world that settings describe, by the names of `train`; `whole`: to be printed entry by entry."""
     if word_topics is None:
         world = asked_world(settings)
         check_printed(0 if world.topic_model.uniform or not whole else world.topic_model.words)
-        return optimum(world, weighting=weighting)
+        return theory.optimum(world, weighting=weighting)
     columns = checked_word_topics(read_matrix(word_topics, "--word-topics"), f"--word-topics: {word_topics}")
     refuse(("topic_model" in settings, "--word-topics gives the topics; leave all other topics out"))
     check_printed(len(columns) if whole else 0)
     world = asked_world(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
-    return optimum(columns, world.prior, world.masking, weighting=weighting)
+    return theory.optimum(columns, world.prior, world.masking, weighting=weighting)
 
 
 def asked_world(settings: dict[str, object]) -> World:
@@ -422,7 +396,7 @@ def write_matrix(path: Path, matrix: np.ndarray) -> None:
         files.write(path, "".join(",".join(map(repr, row)) + "\n" for row in matrix.tolist()).encode())
 
 
-def optimum_printed(best: ValueOptimum, numbers: dict[str, Any]) -> Iterator[Printed]:
+def optimum_printed(best: theory.ValueOptimum, numbers: dict[str, Any]) -> Iterator[Printed]:
     yield best.world
     if "same_topic" in numbers:
         columns = (numbers, numbers["limit"], numbers["theorem2"])
@@ -470,12 +444,12 @@ def dynamics_command(
     p_random: Annotated[float | None, option("p_r, share of them that show a random word.", MASKING)] = None,
     init_scale: Annotated[float, option("s, standard deviation of all weights at the start.", TRAINING)] = 1e-3,
     attention_dim: Annotated[int | None, option("d_a, rows of W_K and W_Q (default T v + 1).", TRAINING)] = None,
-    loss: Annotated[Loss, option("The loss, summed over the outputs.", TRAINING)] = "squared",
+    loss: Annotated[theory.Loss, option("The loss, summed over the outputs.", TRAINING)] = "squared",
     embedding: Annotated[
-        Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
+        theory.Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
     ] = "one-hot",
     width: Annotated[int | None, option("d, width of a trained embedding (default T v + 1).", TRAINING)] = None,
-    optimizer: Annotated[Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
+    optimizer: Annotated[theory.Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
     lr: Annotated[float | None, option("Learning rate.", TRAINING)] = None,
     eps: Annotated[float, option("Epsilon of adam.", TRAINING)] = 1e-8,
     loss_scale: Annotated[float, option("Factor on the loss: 1 / V if outputs are averaged.", TRAINING)] = 1.0,
@@ -494,19 +468,14 @@ def dynamics_command(
     --optimizer sgd --lr 4[/bold]
     """
     check_file(out, ".png", ".svg")
+    documents = {"kind": prior or "fixed", "topics_per_document": topics_per_document, "alpha": alpha}
     world = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior or "fixed",
-        "documents.topics_per_document": topics_per_document,
-        "documents.alpha": alpha,
-        "documents.length": parsed_length(length or "infinite"),
-        "masking.p_mask": p_mask,
-        "masking.p_correct": p_correct,
-        "masking.p_random": p_random,
+        "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+        "documents": documents | {"length": parsed_length(length or "infinite")},
+        "masking": {"p_mask": p_mask, "p_correct": p_correct, "p_random": p_random},
     }
-    found = dynamics(
-        World.of(gather(None, world, [])),
+    found = theory.dynamics(
+        World.of(gather(None, flat(world))),
         attention_dim=attention_dim,
         init_scale=init_scale,
         loss=loss,
@@ -542,9 +511,9 @@ register(
     "--value-matrix diagonal --topics 100 --words-per-topic 300 --topics-per-document 20 "
     "--convention paper --out runs/figure7",
 )
-for optimum_theorem in OPTIMUM_THEOREMS:
+for optimum_theorem in theory.OPTIMUM_THEOREMS:
     first_stage_command(optimum_theorem)
-for attention_theorem in ATTENTION_THEOREMS:
+for attention_theorem in theory.ATTENTION_THEOREMS:
     second_stage_command(attention_theorem)
 app.command("optimum")(optimum_command)
 app.command("dynamics")(dynamics_command)

@@ -148,11 +148,7 @@ PRESETS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "Figure 2": (
         "The value matrix under uniform attention: blocks of topics.",
-        {
-            "model": {"key": "zero", "query": "zero"},
-            "objective": {"loss": "squared", "l2": 1e-4},
-            "steps": 2000,
-        },
+        {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared", "l2": 1e-4}, "steps": 2000},
     ),
     "Theorem 2": (
         "Uniform attention and infinite documents: the value matrix converges to the theorem's optimum.",
@@ -164,10 +160,7 @@ PRESETS: dict[str, tuple[str, dict[str, object]]] = {
             "steps": 3000,
         },
     ),
-    "everything trained": (
-        "The paper's run of Section 6.1: one-hot words, cross entropy, Adam.",
-        {"steps": 2000},
-    ),
+    "everything trained": ("The paper's run of Section 6.1: one-hot words, cross entropy, Adam.", {"steps": 2000}),
 }
 
 # What a command of `topicscope theory` prints with --json: its name, its options
