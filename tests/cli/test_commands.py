@@ -1,7 +1,5 @@
 """Commands in this process: exit codes, what options become, and what is printed."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -73,6 +71,11 @@ def test_train_prints_saves_and_shows(tmp_path: Path) -> None:
     printed = json.loads(topicscope("train", *TINY, "--no-floors", "--json", "--out", str(one)).stdout)
     assert printed == json.loads((one / "results.json").read_text())
     assert "floors" not in printed
+    assert json.loads(topicscope("train", "--resume", "--out", str(one), "--json").stdout) == printed
+    picture = one / "figures" / "figure.png"
+    assert str(picture) in topicscope("report", str(one)).stdout
+    assert picture.stat().st_size > 10_000
+    assert not (one / "figure.png").exists()  # drawn once
     said = topicscope("train", *TINY, "--runs", "2", "--no-floors", "--uniform-attention", "--out", str(two)).stdout
     assert cells(said)[0] == ["", "seed 0", "seed 1"]
     assert said.endswith(f"Written to {two}; 'topicscope report {two}' draws it.\n")
@@ -99,12 +102,14 @@ def test_train_prints_saves_and_shows(tmp_path: Path) -> None:
     )
 
 
-def test_a_diverging_run_is_said_once() -> None:
-    said = topicscope("train", *TINY, "--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--steps", "40", code=1)
+def test_a_diverging_run_is_said_once_and_keeps_what_it_has(tmp_path: Path) -> None:
+    fast = ["--loss", "squared", "--optimizer", "sgd", "--lr", "1e6", "--steps", "40"]
+    assert "Written to" not in topicscope("train", *TINY, *fast, code=1).stdout
+    said = topicscope("train", *TINY, *fast, "--out", str(tmp_path / "run"), code=1)
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "diverged"
     assert said.stderr.startswith("topicscope: ")
     assert "diverged at step" in said.stderr
     assert "diverged at step" not in said.stdout
-    assert "Written to" not in said.stdout
 
 
 def test_options_of_train_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,15 +305,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def worker(name: str) -> Callable[..., Any]:
         def work(settings: Any, out: Any, **_: Any) -> Any:
             given.append((name, settings, out))
-            return SimpleNamespace(
-                rows=["rows"],
-                heads=["head"] * 9,
-                cooccurrence=["pairs"],
-                verdicts=["verdict"],
-                states=[],
-                labels=[],
-                compared=[],
-            )
+            tables = {"rows": ["rows"], "heads": ["head"] * 9, "cooccurrence": ["pairs"], "verdicts": ["verdict"]}
+            return SimpleNamespace(states=[], labels=[], compared=[], **tables)
 
         return work
 

@@ -1,7 +1,5 @@
 """`theory dynamics`: its JSON, its table and bad input in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,9 @@ def test_the_contract() -> None:
     assert found["attention"]["half_time"] == pytest.approx(same.attention.half_time)
     assert found["value"]["half_time"] == pytest.approx(same.value.half_time)
     assert found["attention"]["rank"] == 4
+    usual = numbers()  # ten topics of ten words
+    assert usual["settings"]["attention_dim"] == 101
+    assert usual["attention"]["half_time"] == pytest.approx(1.407e6, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +39,6 @@ def test_the_contract() -> None:
 def test_steps(optimizer: list[str], value: float, attention: float) -> None:
     steps = numbers(*SIZES, "--optimizer", *optimizer)["steps"]
     assert (steps["value"], steps["attention"]) == pytest.approx((value, attention), rel=1e-4)
-
-
-def test_defaults_are_ten_topics_of_ten_words() -> None:
-    found = numbers()
-    assert found["settings"]["attention_dim"] == 101
-    assert found["attention"]["half_time"] == pytest.approx(1.407e6, rel=1e-3)
 
 
 def test_a_person_sees_a_table_and_reasons() -> None:

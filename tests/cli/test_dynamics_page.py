@@ -1,7 +1,5 @@
 """docs/dynamics.md: its commands run, its numbers are those of the command, and its ids exist."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

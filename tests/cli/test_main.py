@@ -1,7 +1,5 @@
 """How the command ends: one line and an exit code, whatever stops it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import signal

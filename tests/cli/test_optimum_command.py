@@ -1,7 +1,5 @@
 """`theory optimum`: its JSON, its table, matrices from and to files, runs, and bad input in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

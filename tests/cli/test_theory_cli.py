@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
@@ -15,34 +13,19 @@ PAPER = ["--topics", "100", "--words-per-topic", "300", "--topics-per-document",
 COMMANDS = ("theorem1", "theorem2", "theorem3", "theorem5", "landscape", "verify")
 
 
-def test_theorem2_contract() -> None:
-    flags = ["--topics", "10", "--words-per-topic", "10", "--p-mask", "0.15", "--p-correct", "0.1", "--p-random", "0.1"]
-    found = json.loads(topicscope("theory", "theorem2", *flags, "--json").stdout)
-    assert found["same_topic"] == pytest.approx(0.108020, abs=5e-7)
-    assert found["different_topic"] == pytest.approx(-0.0075867, abs=5e-8)
-    assert found["mask_column"] == pytest.approx(0.054191, abs=5e-7)
-    assert found["mask_row"] == 0
-
-
 def test_landscape_contract_and_files(tmp_path: Path) -> None:
     out = tmp_path / "figure7"
-    found = json.loads(
-        topicscope(
-            "theory", "landscape", "--value-matrix", "diagonal", *PAPER, "--cap", "--json", "--out", str(out)
-        ).stdout
-    )
+    given = ["landscape", "--value-matrix", "diagonal", *PAPER, "--cap", "--out", str(out)]
+    found = json.loads(topicscope("theory", *given, "--json").stdout)
     assert set(found["minimum"]) == {"alpha", "beta", "gamma", "loss"}
     assert found["grid_minimum"]["loss"] == pytest.approx(0.58328, abs=5e-6)
     assert found["minimum"]["loss"] <= found["grid_minimum"]["loss"]
     assert found["uniform_loss"] > 0.99
     assert found["inside_bounds"] is True
-    assert sorted(path.name for path in out.iterdir() if not path.name.startswith(".")) == [
-        "about.json",
-        "config.yaml",
-        "environment.json",
+    assert {path.name for path in out.iterdir() if not path.name.startswith(".")} == {
+        *("about.json", "config.yaml", "environment.json", "results.json"),
         *(f"landscape.{kind}" for kind in ("csv", "npz", "png", "svg")),
-        "results.json",
-    ]
+    }
     assert json.loads((out / "results.json").read_text()) == found
     back = read(out)
     assert isinstance(back, AttentionLandscape)
@@ -73,21 +56,12 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     assert "Theorem 3: gamma lies in" in topicscope("theory", "theorem3").stdout
     assert "alpha -> 0" in topicscope("theory", "theorem5").stdout
     np.save(tmp_path / "w.npy", np.zeros((7, 7)))
-    found = json.loads(
-        topicscope(
-            *("theory", "theorem2", "--topics", "3", "--words-per-topic", "2", "--matrix"),
-            str(tmp_path / "w.npy"),
-            "--json",
-        ).stdout
-    )
+    sizes, given = ["--topics", "3", "--words-per-topic", "2", "--json"], str(tmp_path / "w.npy")
+    found = json.loads(topicscope("theory", "theorem2", *sizes, "--matrix", given).stdout)
+    exact = theorem2(Setting.of(3, 2)).numbers()
+    assert {name: found[name] for name in exact} == exact
     assert found["comparison"]["largest_difference"] == pytest.approx(max(found["same_topic"], found["mask_column"]))
-    found = json.loads(
-        topicscope(
-            *("theory", "theorem1", "--topics", "3", "--words-per-topic", "2", "--embedding"),
-            str(tmp_path / "w.npy"),
-            "--json",
-        ).stdout
-    )
+    found = json.loads(topicscope("theory", "theorem1", *sizes, "--embedding", given).stdout)
     assert found["membership"]["violation"] > 0.5
 
 

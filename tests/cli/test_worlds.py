@@ -1,7 +1,5 @@
 """`--world-from`: training and theory on the topics of a corpus, and bad input in one line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -55,17 +53,8 @@ def test_the_page_has_the_words_as_text(tmp_path: Path) -> None:
     topics = fitted()
     named = replace(topics, words=("<b>x</b>", "$a$", *topics.words[2:]))
     run = tmp_path / "run"
-    topicscope(
-        "train",
-        "--world-from",
-        str(named.save(tmp_path / "topics")),
-        "--words",
-        "12",
-        *UNIFORM,
-        *SMALL,
-        "--out",
-        str(run),
-    )
+    given = ["--world-from", str(named.save(tmp_path / "topics")), "--words", "12"]
+    topicscope("train", *given, *UNIFORM, *SMALL, "--out", str(run))
     topicscope("report", str(run))
     page = (run / "report.html").read_text()
     assert "<b>x" not in page

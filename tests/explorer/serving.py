@@ -1,7 +1,5 @@
 """An explorer that serves, and requests to it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal

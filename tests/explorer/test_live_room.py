@@ -1,7 +1,5 @@
 """Runs under the eyes of several browsers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A probe of several models: each has the topics and the notes of its own tokenizer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -82,7 +80,8 @@ def test_maps_and_their_files_have_the_names_of_the_models(place: Place) -> None
     names = [figure.name for section in one.sections for figure in section.figures]
     assert len(names) == len(set(names))  # files are found by them
     shares = Topics.load(place.path / "topics-2").shares
-    (circles,) = one.figure("topic-map-1").panels
+    (figure,) = (figure for section in one.sections for figure in section.figures if figure.name == "topic-map-1")
+    (circles,) = figure.panels
     np.testing.assert_array_equal(circles.sizes, shares)  # type: ignore[union-attr]
 
 

@@ -1,7 +1,5 @@
 """Runs that the explorer starts, pauses, resumes and shows."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

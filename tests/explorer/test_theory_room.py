@@ -1,7 +1,5 @@
 """What the room of theory says of a setting: in words that hold for it, and not covered where it is not."""
 
-from __future__ import annotations
-
 import pytest
 
 from topicscope.explorer.theory_room import CONTROLS, PARTS, limits, part_view, predicted, question
