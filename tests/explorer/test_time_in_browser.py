@@ -14,6 +14,7 @@ from tests.explorer.serving import Served
 from tests.pretraining import small
 from topicscope.explorer.results_rooms import saved_steps, some_steps
 from topicscope.explorer.workspace import Workspace
+from topicscope.ground import InputError
 from topicscope.measure import layer_names, read_timeline
 from topicscope.pretraining import PretrainRun, pretrain, read_pretrain
 from topicscope.training import Run, RunConfig, read_run, sandbox_timeline, train
@@ -178,17 +179,12 @@ def test_steps_are_closer_at_the_start() -> None:
     assert some_steps(1) == [0]
 
 
-def test_several_runs_in_one_folder_are_named(tmp_path: Path) -> None:
-    train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
-    several = [place for place in Workspace(tmp_path / "runs").places() if place.several]
-    with pytest.raises(ValueError, match="holds several runs"):
-        saved_steps(several[0])
-
-
 def test_runs_that_were_trained_together_are_there_one_by_one(tmp_path: Path) -> None:
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
-    alone = {place.name: place for place in Workspace(tmp_path / "runs").places() if not place.several}
-    assert sorted(alone) == ["two/run-000", "two/run-001"]
-    moment = saved_steps(alone["two/run-001"]).moment
+    found = {place.name: place for place in Workspace(tmp_path / "runs").places()}
+    assert sorted(found) == ["two", "two/run-000", "two/run-001"]
+    with pytest.raises(InputError, match="holds several runs"):
+        saved_steps(found["two"])
+    moment = saved_steps(found["two/run-001"]).moment
     assert isinstance(moment, partial)
     assert moment.args[0].config.seed == 1
