@@ -301,7 +301,8 @@ class Explorer:
 
     def change_run(self, request: Request) -> dict[str, str]:
         place, action = self.place(request), request.path_params["action"]
-        actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
+        asked = {"pause": training.ask_to_pause, "stop": training.ask_to_stop}
+        actions = {name: partial(self.runs.ask, end) for name, end in asked.items()} | {"resume": self.runs.resume}
         refuse((action not in actions, f"expected one of: {', '.join(actions)}"))
         actions[action](place)
         return {"id": place.id}

@@ -105,8 +105,7 @@ def model_names(place: Place) -> list[str]:
 
 
 def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[str, Any]:
-    text = word.strip()[:LONGEST_WORD]
-    found = fitted(place, model_of(place, model))
+    text, found = word.strip()[:LONGEST_WORD], fitted(place, model_of(place, model))
     return {"word": text, "answers": [{"models": models, **word_in(topics, text)} for models, topics in found]}
 
 

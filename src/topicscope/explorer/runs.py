@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,17 +67,11 @@ class Runs:
             self.check_room()
             self.spawn(place.path, "--resume")
 
-    def pause(self, place: Place) -> None:
-        self.check_running(place)
-        training.ask_to_pause(place.path)
-
-    def stop(self, place: Place) -> None:
-        self.check_running(place)
-        training.ask_to_stop(place.path)
-
-    def check_running(self, place: Place) -> None:
+    def ask(self, to_end: Callable[[Path], None], place: Place) -> None:
+        """Ask a run to pause, or to stop for good."""
         self.check_allowed()
         refuse(together(place), ((place.kind, place.state) != ("train", "running"), f"{place.name} is not running"))
+        to_end(place.path)
 
     def check_allowed(self) -> None:
         refuse((self.read_only, "this explorer is read-only; start it without --read-only to run things"))
@@ -154,9 +148,11 @@ class Runs:
     def wait_until_there(self, folder: Path, seconds: float) -> None:
         """Until a run that has just been started has its folder, or its process has ended without one."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end and self.is_starting(identity(folder)):
-            if place_of(folder, self.workspace.home) is not None:
-                return
+        while (
+            time.monotonic() < end
+            and self.is_starting(identity(folder))
+            and place_of(folder, self.workspace.home) is None
+        ):
             time.sleep(0.1)
 
 
@@ -243,8 +239,10 @@ class PaperRoom:
 
 def together(place: Place) -> tuple[bool, str]:
     """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
-    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
-    return place.several or place.whole is not None, why
+    return (
+        place.several or place.whole is not None,
+        f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them",
+    )
 
 
 PACE = 0.5  # seconds from one look at the runs to the next

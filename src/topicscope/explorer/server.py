@@ -95,9 +95,8 @@ def serve(
     token = (addresses and addresses.token(port)) or secrets.token_urlsafe(24)
     own = f"[{host}]" if ":" in host else host
     explorer = Explorer(workspace, answer, read_only=read_only)
-    guard = Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"} | names_of_machine(host))
     config = uvicorn.Config(
-        guard,
+        Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"} | names_of_machine(host)),
         log_level="warning",
         access_log=False,
         server_header=False,

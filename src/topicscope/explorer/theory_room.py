@@ -259,8 +259,11 @@ def theorem_part(asked: Question) -> list[pages.Section]:
             "all matrices that are optimal for infinite documents, the one that gradient flow from zero reaches."
         )
         return [pages.Section(PARTS["theorems"][0], note)]
-    found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
-    return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
+    return [
+        replace(section, figures=[], config={}, command="")
+        for theorem in theory.OPTIMUM_THEOREMS
+        for section in theorem(asked.setting).sections()
+    ]
 
 
 def attention_part(asked: Question) -> list[pages.Section]:
@@ -347,8 +350,11 @@ def part_view(name: str, asked: Question) -> View:
 
 def whole_view(asked: Question) -> View:
     settings = ", ".join(f"{name} {value}" for name, value in asked.as_dict().items() if value is not None)
-    sections = [section for name in PARTS for section in part_view(name, asked).sections]
-    return View("Theory", sections, [f"What theory says of one setting: {settings}."])
+    return View(
+        "Theory",
+        [section for name in PARTS for section in part_view(name, asked).sections],
+        [f"What theory says of one setting: {settings}."],
+    )
 
 
 def explore_theory(**settings: Any) -> "TheoryBench":

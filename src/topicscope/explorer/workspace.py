@@ -49,9 +49,8 @@ class Workspace:
     """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
-        for folder in named:
-            advice = "name folders that topicscope wrote, or that contain such folders"
-            refuse((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}"))
+        advice = "name folders that topicscope wrote, or that contain such folders"
+        refuse(*((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}") for folder in named))
         self.home = home.resolve()
         self.own = self.home / OWN
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
