@@ -9,18 +9,19 @@ import pytest
 import torch
 
 from tests.calling import TINY, error_line, lines_said, topicscope
+from tests.cli import answer
 
 
 def test_several_runs_and_a_config_file(tmp_path: Path) -> None:
     out, many = tmp_path / "one", tmp_path / "many"
     topicscope("train", *TINY, "--out", str(out), "--schedule", "two-stage")
     given = ["--config", str(out / "config.yaml"), "--runs", "3", "--no-floors"]
-    results = json.loads(topicscope("train", *given, "--out", str(many), "--json").stdout)
+    results = answer("train", *given, "--out", str(many))
     assert [result["seed"] for result in results] == [0, 1, 2]
     alone = json.loads((out / "results.json").read_text())
     assert results[0]["dev_loss"] == pytest.approx(alone["dev_loss"], rel=1e-5)
     assert (many / "run-002" / "weights.safetensors").exists()
-    again = json.loads(topicscope("train", "--resume", "--out", str(many), "--json").stdout)
+    again = answer("train", "--resume", "--out", str(many))
     assert again == results
 
 
@@ -42,7 +43,7 @@ def test_force_replaces_all_runs_and_resume_knows_how_many(tmp_path: Path) -> No
         (out / "run-001" / name).unlink()
     topicscope("train", "--resume", "--out", str(out))
     assert (out / "run-001" / "results.json").read_bytes() == before
-    assert [run["results"]["seed"] for run in json.loads(topicscope("show", str(out), "--json").stdout)] == [0, 1, 2]
+    assert [run["results"]["seed"] for run in answer("show", str(out))] == [0, 1, 2]
     assert "leave the other options out" in topicscope("train", "--resume", "--force", "--out", str(out), code=2).stderr
 
 
@@ -50,7 +51,7 @@ def test_a_data_file_of_any_length_and_no_floors_for_it(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("0 1 2 END\n3 4 5 END\n")
     files = ["--set", f"data.train_file={tmp_path / 'd'}", "--set", f"data.dev_file={tmp_path / 'd'}"]
     short = ["--steps", "5", "--batch-size", "2", "--device", "cpu"]
-    assert json.loads(topicscope("train", *files, *short, "--json").stdout)["floors"] == {}
+    assert answer("train", *files, *short)["floors"] == {}
 
 
 def test_probabilities_at_their_ends_are_silent() -> None:

@@ -1,6 +1,5 @@
 """docs/dynamics.md: its commands run, its numbers are those of the command, and its ids exist."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.calling import topicscope
+from tests.cli import answer
 from topicscope import theory
 from topicscope.laws import predicted_norms
 from topicscope.paper import EXPERIMENTS
@@ -22,7 +22,7 @@ THEORY = [shlex.split(line, comments=True)[1:] for line in COMMANDS]
 
 
 def example() -> dict[str, Any]:
-    return json.loads(topicscope(*THEORY[-1], "--json").stdout)
+    return answer(*THEORY[-1])
 
 
 def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.calling import topicscope
+from tests.cli import answer
 from tests.language.test_topic_fits import fitted
 from tests.sealed import rewrite
 from topicscope.ground import file_digest, read_tensors, write_tensors
@@ -36,10 +37,10 @@ def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(folder: Path
     run = tmp_path / "run"
     out = topicscope("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).stdout
     assert "6 of 12 words" in " ".join(out.split())
-    theory = json.loads(topicscope("theory", "optimum", "--world-from", str(folder), "--words", "6", "--json").stdout)
+    theory = answer("theory", "optimum", "--world-from", str(folder), "--words", "6")
     assert np.shape(theory["matrix"]) == (7, 7)
     shutil.rmtree(folder)
-    compared = json.loads(topicscope("theory", "optimum", "--matrix", str(run), "--json").stdout)
+    compared = answer("theory", "optimum", "--matrix", str(run))
     assert compared["loss"] == pytest.approx(theory["loss"], abs=1e-12)
     assert set(compared["distances"]) == {"optimum", "theorem2", "limit", "own_documents"}
     assert "dev loss" in topicscope("show", str(run)).stdout
@@ -63,9 +64,9 @@ def test_the_page_has_the_words_as_text(tmp_path: Path) -> None:
 
 def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(folder: Path) -> None:
     asked = ["theory", "optimum", "--world-from", str(folder), "--words", "6", "--json"]
-    own = json.loads(topicscope(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").stdout)
+    own = answer(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20")
     assert own["settings"]["prior"]["alpha"] == 0.3
-    corpus = json.loads(topicscope(*asked).stdout)
+    corpus = answer(*asked)
     assert own["loss"] != corpus["loss"]
     own_length = corpus["settings"]["length"]
     assert own_length not in ([100, 150], 20)
@@ -77,7 +78,7 @@ def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(folder: Path) -> No
         (["--length", "20"], 20),
         (["--prior", "dirichlet", "--set", "documents.length=20"], 20),
     ):
-        assert json.loads(topicscope(*asked, *prior).stdout)["settings"]["length"] == length
+        assert answer(*asked, *prior)["settings"]["length"] == length
 
 
 def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:

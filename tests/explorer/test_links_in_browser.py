@@ -10,21 +10,17 @@ from selenium.webdriver import Chrome
 
 from tests.browser import script
 from tests.explorer.in_browser import IN_BROWSER, drawn_folder, every, find, folder_id, go, until
-from tests.explorer.serving import Served
-from tests.language.samples import THETA, corpus_file, model_folder
+from tests.explorer.serving import PREDICTED, Served
+from tests.explorer.test_models_in_browser import SMALL
+from tests.language.samples import corpus_file, model_folder
 from topicscope.language import ProbeConfig, probe
 from topicscope.sweeps import build_grid, sweep
 from topicscope.training import RunConfig, train
 
 pytestmark = [*IN_BROWSER, pytest.mark.model]
 
-BASE: dict[str, Any] = {
-    "topic_model": {"topics": 2, "words_per_topic": 2},
-    "data": {"documents": 20, "dev_documents": 5},
-    "steps": 20,
-    "floors": False,
-}
-SMALL: dict[str, Any] = {"thresholds": [THETA], "topics": 4, "iterations": 20, "documents": 10, "bootstrap": 5}
+BASE: dict[str, Any] = PREDICTED | {"steps": 20, "topic_model": {"topics": 2, "words_per_topic": 2}}
+FEW: dict[str, Any] = SMALL | {"iterations": 20, "documents": 10, "bootstrap": 5, "shuffles": 5, "show_documents": 1}
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +30,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     train(RunConfig.of(BASE | {"snapshots": [0, 20]}), runs / "run")
     axes = {"optimizer.lr": [0.01, 0.1, 1.0], "seed": [0, 1]}
     sweep(build_grid({"kind": "train", "base": BASE, "axes": axes}), runs / "grid", engine="serial")
-    more: dict[str, Any] = {"shuffles": 5, "show_documents": 1, "random": False, "device": "cpu"}
-    probe(ProbeConfig(str(model_folder(home)), str(corpus_file(home)), **SMALL, **more), runs / "probe")
+    probe(ProbeConfig(str(model_folder(home)), str(corpus_file(home)), random=False, **FEW), runs / "probe")
     return runs
 
 

@@ -13,8 +13,8 @@ from selenium.webdriver.support.select import Select
 
 from tests.browser import script
 from tests.explorer.in_browser import IN_BROWSER, every, find, folder_id, go, until
-from tests.explorer.pretended import CONFIG, PretendedRun, pretended_run
-from tests.explorer.serving import SMALL, Served, begin
+from tests.explorer.pretended import PretendedRun, pretended_run
+from tests.explorer.serving import PREDICTED, SMALL, Served, begin
 from topicscope.explorer.app import PRESETS
 from topicscope.explorer.runs import config_of
 from topicscope.explorer.theory_room import question
@@ -25,16 +25,7 @@ from topicscope.training import RunConfig, RunData
 
 pytestmark = [*IN_BROWSER, pytest.mark.usefixtures("no_run_left")]
 
-COVERED = CONFIG.changed(
-    {
-        "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-        "objective.loss": "squared",
-        "optimizer": {"name": "sgd", "lr": 1.0},
-        "model.prediction_bias": "none",
-        "floors": True,
-    }
-)
-"""A run whose norms theory predicts, and that has floors."""
+COVERED = RunConfig.of(PREDICTED, steps=1000, floors=True)
 
 
 class TwoStages(PretendedRun):

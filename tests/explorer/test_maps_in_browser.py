@@ -12,7 +12,7 @@ from selenium.webdriver.support.select import Select
 
 from tests.browser import complaints, opened, script
 from tests.explorer.in_browser import IN_BROWSER, click_point, drawn_folder, every, find, folder_id, go, until
-from tests.explorer.serving import Served
+from tests.explorer.serving import PREDICTED, Served
 from tests.waiting import wait_until
 from topicscope.explorer import results_rooms
 from topicscope.explorer.results_rooms import Prediction
@@ -24,17 +24,8 @@ from topicscope.training import RunConfig
 
 pytestmark = IN_BROWSER
 
-BASE: dict[str, Any] = {
-    "topic_model": {"topics": 4, "words_per_topic": 3},
-    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-    "model": {"prediction_bias": "none"},
-    "objective": {"loss": "squared"},
-    "data": {"documents": 40, "dev_documents": 20},
-    "optimizer": {"name": "sgd"},
-    "steps": 300,
-    "evaluate_every": None,
-    "floors": False,
-}
+MORE: dict[str, Any] = {"topic_model": {"topics": 4, "words_per_topic": 3}, "optimizer": {"name": "sgd"}}
+BASE: dict[str, Any] = PREDICTED | MORE | {"steps": 300, "evaluate_every": None}
 AXES: dict[str, Any] = {"optimizer.lr": [0.01, 3.0, 100.0], "model.init_scale": [0.01, 0.1]}
 
 

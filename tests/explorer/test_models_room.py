@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.explorer.test_models_in_browser import SMALL
 from tests.language.samples import corpus_file, model_folder
 from topicscope.explorer.results_rooms import models_view, topics_of_word
 from topicscope.explorer.workspace import Place, Workspace
@@ -14,17 +15,7 @@ from topicscope.language import ProbeConfig, Topics, probe
 
 pytestmark = [pytest.mark.model]
 
-SMALL: dict[str, Any] = {
-    "thresholds": [0.03],
-    "topics": 4,
-    "iterations": 40,
-    "documents": 10,
-    "bootstrap": 5,
-    "shuffles": 5,
-    "show_documents": 1,
-    "random": False,
-    "device": "cpu",
-}
+FEW: dict[str, Any] = SMALL | {"documents": 10, "bootstrap": 5, "shuffles": 5, "show_documents": 1, "random": False}
 NAMES = ("left", "right", "third")
 
 
@@ -36,7 +27,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     for name, tokens in zip(NAMES, ("wordpiece", "bpe", "wordpiece"), strict=True):
         (home / name).mkdir()
         models.append(str(model_folder(home / name, tokens=tokens).rename(home / name / name)))
-    probe(ProbeConfig(models, str(corpus_file(home)), **SMALL), home / "runs" / "three")
+    probe(ProbeConfig(models, str(corpus_file(home)), **FEW), home / "runs" / "three")
     second = home / "runs" / "three" / "topics-2"
     topics, config = Topics.load(second), load_settings(second / "config.yaml")
     mixtures = np.roll(topics.document_topics, 1, 1)

@@ -8,7 +8,7 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.browser import script
 from tests.explorer.in_browser import IN_BROWSER, drawn_folder, every, find, folder_id, go, until
-from tests.explorer.serving import Served
+from tests.explorer.serving import PREDICTED, Served
 from topicscope.explorer.app import LOOKING_AT, ROOMS
 from topicscope.paper import Context, chosen, reproduce
 from topicscope.sweeps import build_grid, sweep
@@ -16,16 +16,7 @@ from topicscope.training import RunConfig, sandbox_timeline, train
 
 pytestmark = IN_BROWSER
 
-SETTINGS = {
-    "topic_model": {"topics": 3, "words_per_topic": 2},
-    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-    "model": {"prediction_bias": "none"},
-    "objective": {"loss": "squared"},
-    "data": {"documents": 40, "dev_documents": 20},
-    "optimizer": {"name": "sgd", "lr": 1.0},
-    "steps": 40,
-    "floors": False,
-}
+SETTINGS = PREDICTED | {"steps": 40}
 FOLDERS = {"live": "run", "time": "run", "maps": "grid", "paper": "paper"}
 
 

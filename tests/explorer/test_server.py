@@ -17,6 +17,7 @@ from tests.command import error_line, started, topicscope
 from tests.explorer.serving import Served, explorer, start
 from topicscope.cli import theory
 from topicscope.cli.results import ASKED
+from topicscope.explorer.app import FILLED_BY
 from topicscope.explorer.server import Addresses, bound, names_of_machine
 from topicscope.ground import InputError
 
@@ -157,16 +158,9 @@ def test_the_first_page_names_the_workspace(tmp_path: Path) -> None:
     assert "<b>runs" not in page
 
 
-@pytest.mark.parametrize(
-    ("room", "command"),
-    [
-        ("models", "topicscope probe MODEL --corpus TEXT --out"),
-        ("maps", "topicscope sweep GRID.yaml --out"),
-        ("time", "topicscope train --snapshots log --out"),
-    ],
-)
-def test_rooms_name_the_command_that_fills_them(served: Served, room: str, command: str) -> None:
-    assert f"{command} {served.workspace}/NAME" in served.ask(f"/{room}")[1].decode()
+def test_rooms_name_the_command_that_fills_them(served: Served) -> None:
+    for room, command in FILLED_BY.items():
+        assert command.format(folder=served.workspace / "NAME") in served.ask(f"/{room}")[1].decode()
 
 
 def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> None:
