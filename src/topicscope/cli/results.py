@@ -113,9 +113,8 @@ def reproduce(
 
 
 def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
-    took = "" if seconds is None else f" ({seconds:.0f} s)"
     words = shell.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
-    typer.echo(f"{name}: {words}{took}", err=True)
+    typer.echo(f"{name}: {words}" if seconds is None else f"{name}: {words} ({seconds:.0f} s)", err=True)
 
 
 class Page:
@@ -322,8 +321,11 @@ def explore(
         )
 
     def ready(url: str, bound: int) -> None:
-        told = [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."]
-        shell.emit({"url": url, "port": bound, "workspace": str(place.home)}, told, as_json=as_json)
+        shell.emit(
+            {"url": url, "port": bound, "workspace": str(place.home)},
+            [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."],
+            as_json=as_json,
+        )
         sys.stdout.flush()
         if open_:
             webbrowser.open(url)

@@ -311,8 +311,7 @@ def pretrain(
     if out is not None:
         with folders.lock(out):
             pages.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
-        probe = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
-        last = f"page: {out / 'report.html'}; {probe}"
+        last = f"page: {out / 'report.html'}; probe it with: topicscope probe {several[0].folder}/model --corpus ..."
     printed: list[shell.Printed] = [*shell.section_tables(sections), *result.summary(), last]
     return emit_runs(result, [run.results.as_dict() for run in several], printed, as_json=as_json)
 
@@ -431,8 +430,7 @@ def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | Non
     packs = f"{cost.packs:,} {'pack' if cost.packs == 1 else 'packs'} (points that run together)"
     where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
     about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
-    printed = [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"]
-    return shell.emit(payload, printed, as_json=as_json)
+    return shell.emit(payload, [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"], as_json=as_json)
 
 
 def write_sweep(result: "sweeps.Sweep") -> list[Path]:

@@ -107,8 +107,9 @@ def first_stage_command(theorem: Callable[[theory.Setting], theory.OptimumTheore
 
 
 def theorem_printed(theorem: theory.OptimumTheorem) -> Iterator[Printed]:
-    rows = ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
-    yield shell.table(["entry", "value", "meaning"], rows)
+    yield shell.table(
+        ["entry", "value", "meaning"], ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
+    )
     setting = theorem.setting
     if setting.topic_model.vocabulary <= DRAWN:
         yield shell.word_map(theorem.matrix(), theorem.picture, [setting.v] * setting.T)
@@ -306,8 +307,8 @@ def optimum_command(
     check_file(out, ".csv", ".npy")
     if matrix is not None and is_run(matrix):
         others = (*flags.values(), word_topics, world_from, words, config, set_, out)
-        asked = weighting != "run" or any(value is not None for value in others)
-        refuse((asked, "--matrix RUN takes the world from the run; leave the other options out"))
+        given = weighting != "run" or any(value is not None for value in others)
+        refuse((given, "--matrix RUN takes the world from the run; leave the other options out"))
         return compare_run(matrix, as_json=as_json)
     settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
     best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
@@ -350,8 +351,12 @@ def sentences(subject: str, compared: dict[str, float]) -> list[str]:
 def parsed_length(text: str) -> int | list[int] | str:
     if text == "infinite":
         return text
-    wrong = f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150"
-    refuse((not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text), wrong))
+    refuse(
+        (
+            not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text),
+            f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150",
+        )
+    )
     low, *high = map(int, text.split("-"))
     return [low, *high] if high else low
 
