@@ -16,19 +16,7 @@ from rich.text import Text
 
 from topicscope import exporting, laws, pages, paper, pretraining
 from topicscope.cli import runs, shell
-from topicscope.cli.shell import (
-    OUTPUT,
-    AddressOption,
-    AsJson,
-    EngineOption,
-    UsageError,
-    WorkersOption,
-    Yes,
-    chosen_engine,
-    misuse,
-    option,
-    out_option,
-)
+from topicscope.cli.shell import OUTPUT, option, out_option
 from topicscope.ground import (
     MOST,
     InputError,
@@ -82,11 +70,11 @@ def reproduce(
             "may be repeated.",
         ),
     ] = None,
-    engine: EngineOption = "local",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    engine: shell.EngineOption = "local",
+    address: shell.AddressOption = None,
+    workers: shell.WorkersOption = None,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
 
@@ -97,7 +85,7 @@ def reproduce(
     experiments, context = paper.chosen(ids), paper.Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
     variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
     folder = out or Path("runs") / f"reproduce{variant}"
-    with chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
+    with shell.chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
         page = Page(folder)
         reproduction = paper.reproduce(
             experiments, context, folder, opened, progress, print_outcome, page.renew, yes=yes
@@ -163,7 +151,7 @@ def list_(
         Literal["experiments", "laws"],
         typer.Argument(help="experiments: of the paper. laws: what theory predicts of which runs."),
     ] = "experiments",
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """List the experiments (id, claim, rough cost), or the laws (what they cover, status, error, where derived).
 
@@ -191,7 +179,7 @@ def law_table() -> Table:
 
 def show(
     folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Show finished folders of any kind. Runs are compared side by side: their results, and the settings that differ.
 
@@ -264,7 +252,7 @@ def export(
     out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
     model: Annotated[str | None, option("For hf: which model, if the probe has several.", OUTPUT)] = None,
     force: Annotated[bool, option("Replace an earlier export there.", OUTPUT, "--force")] = False,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Export a folder's results for other programs: to TensorBoard, to Parquet, or as a model folder with a card.
 
@@ -302,7 +290,7 @@ def explore(
     read_only: Annotated[
         bool, option("View only: no run can be started, paused or resumed.", SERVER, "--read-only")
     ] = False,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Open the explorer in the browser: change settings and see the theory, watch runs learn, browse results.
 
@@ -350,8 +338,8 @@ def answer(name: str, options: Mapping[str, str]) -> object:
     before = shell.ANSWERS.set(answers)
     try:
         group.main([name, *arguments, "--json"], standalone_mode=False)
-    except UsageError as error:
-        raise InputError(misuse(error)) from None
+    except shell.UsageError as error:
+        raise InputError(shell.misuse(error)) from None
     finally:
         shell.ANSWERS.reset(before)
     return answers[0]

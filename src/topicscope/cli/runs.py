@@ -13,28 +13,7 @@ from rich.table import Table
 
 from topicscope import pages, pretraining, sweeps, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    OUTPUT,
-    WORLD,
-    AddressOption,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Device,
-    EngineOption,
-    Force,
-    KeptWords,
-    Out,
-    Resume,
-    WorkersOption,
-    WorldFrom,
-    Yes,
-    chosen_engine,
-    in_world,
-    option,
-    out_option,
-    world_of,
-)
+from topicscope.cli.shell import OUTPUT, WORLD, option, out_option
 from topicscope.ground import (
     FORCE_NEEDS_OUT,
     RESUME_NEEDS_OUT,
@@ -117,8 +96,8 @@ def train(
     topics_per_document: Annotated[
         int | None, option("tau, for the priors fixed and infinite (default 3) and groups (default 2).", WORLD)
     ] = None,
-    world_from: WorldFrom = None,
-    words: KeptWords = None,
+    world_from: shell.WorldFrom = None,
+    words: shell.KeptWords = None,
     embedding: Annotated[str | None, option("one-hot or trained.", MODEL)] = None,
     uniform_attention: Annotated[bool, option("Freeze key and query at zero.", MODEL, "--uniform-attention")] = False,
     value: Annotated[str | None, option("trained, identity, blocks, diagonal or given.", MODEL)] = None,
@@ -138,14 +117,14 @@ def train(
         ),
     ] = None,
     floors: Annotated[bool, option("Compute the floors (lowest possible losses) at the end.", TRAINING)] = True,
-    config: ConfigFile = None,
-    set_: Assignments = None,
-    device: Device = None,
-    out: Out = None,
-    resume: Resume = False,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
+    device: shell.Device = None,
+    out: shell.Out = None,
+    resume: shell.Resume = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Train the paper's one-layer transformer on the paper's data, with any part trained or frozen.
 
@@ -167,7 +146,7 @@ def train(
         "device": device,
     }
     refuse((resume and world_from is not None, "--resume takes the world from the folder; leave --world-from out"))
-    world = world_of(world_from, words)
+    world = shell.world_of(world_from, words)
     what = run_configs(
         training.RunConfig,
         training.stored_configs,
@@ -178,7 +157,7 @@ def train(
         out,
         resume=resume,
         force=force,
-        complete=partial(in_world, world),
+        complete=partial(shell.in_world, world),
     )
     model = (what[0] if isinstance(what, list) else what).model
     refuse(
@@ -249,17 +228,17 @@ def pretrain(
     bf16: Annotated[bool, option("Mixed precision; GPUs only.", TRAINING, "--bf16")] = False,
     seed: Annotated[int | None, option("Seed of every random draw.", TRAINING, min=0)] = None,
     runs: Annotated[int, option("Number of seeds to train, one after another.", TRAINING, min=1)] = 1,
-    config: ConfigFile = None,
-    set_: Assignments = None,
-    device: Device = None,
-    out: Out = None,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
+    device: shell.Device = None,
+    out: shell.Out = None,
     snapshots: Annotated[
         str | None, option("Steps at which the model is kept: log (default), none, or '[0,10,100]'.", OUTPUT)
     ] = None,
-    resume: Resume = False,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    resume: shell.Resume = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Train a small transformer on any text, with attention started near zero, and measure every layer (Figure 5).
 
@@ -318,9 +297,9 @@ def pretrain(
 
 def sweep(
     grid: Annotated[Path, typer.Argument(help="YAML file: kind (the command to run), base settings, axes.")],
-    engine: EngineOption = "local",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
+    engine: shell.EngineOption = "local",
+    address: shell.AddressOption = None,
+    workers: shell.WorkersOption = None,
     device: Annotated[
         str | None, option("Where all points run: cpu, cuda, or auto (a GPU if there is one).", RUNNING)
     ] = None,
@@ -337,9 +316,9 @@ def sweep(
         Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME, for a grid NAME.yaml).")
     ] = None,
     resume: Annotated[bool, option("Continue what is in the folder; --no-resume requires a new one.", OUTPUT)] = True,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Run every point of a grid: in this process, on all cores, or on a Ray cluster. Run it again to continue.
 
@@ -368,7 +347,7 @@ def sweep(
     try:
         with (
             progress_shown() as progress,
-            chosen_engine(engine, address, workers, device="cuda" if on_gpu else "cpu") as opened,
+            shell.chosen_engine(engine, address, workers, device="cuda" if on_gpu else "cpu") as opened,
         ):
             result = sweeps.sweep(
                 points,

@@ -11,20 +11,7 @@ import typer
 
 from topicscope import language, pages, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    SETTINGS,
-    AddressOption,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Device,
-    EngineOption,
-    WorkersOption,
-    Yes,
-    chosen_engine,
-    option,
-    out_option,
-)
+from topicscope.cli.shell import SETTINGS, option, out_option
 from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
@@ -41,14 +28,14 @@ OutReplaced = Annotated[
 class Common(TypedDict):
     """The options that no setting stands for. A command gets them together with its settings."""
 
-    config: ConfigFile
-    set_: Assignments
-    engine: EngineOption
-    address: AddressOption
-    workers: WorkersOption
+    config: shell.ConfigFile
+    set_: shell.Assignments
+    engine: shell.EngineOption
+    address: shell.AddressOption
+    workers: shell.WorkersOption
     out: OutReplaced
-    yes: Yes
-    as_json: AsJson
+    yes: shell.Yes
+    as_json: shell.AsJson
 
 
 def setting(kind: Any, text: str, panel: str, default: str | None = None, *names: str, **more: object) -> object:
@@ -115,7 +102,7 @@ OPTIONS: dict[str, object] = {
         "5",
     ),
     "seed": setting(int, "Seed of every random draw.", SETTINGS, "0"),
-    "device": Device,
+    "device": shell.Device,
 }
 DEFAULTS = {"quick": False, "engine": "serial", "yes": False, "as_json": False}  # all others: None
 
@@ -154,7 +141,7 @@ def run_on_engine(work: Callable[..., Made], settings: TextConfig, values: Commo
     if values["engine"] != "serial":
         language.check_inputs(settings)  # before processes are started; the command itself checks them as well
     device = getattr(settings, "device", "cpu")
-    engine = chosen_engine(values["engine"], values["address"], values["workers"], device=device)
+    engine = shell.chosen_engine(values["engine"], values["address"], values["workers"], device=device)
     with progress_shown() as progress, engine as opened:
         return work(settings, values["out"], engine=opened, progress=progress, yes=values["yes"])
 
@@ -245,7 +232,7 @@ def words(
     words: Annotated[list[str], typer.Argument(help="Words; a / starts the next group.")],
     embedding: Embedding = None,
     out: OutReplaced = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Draw the cosines between words (Figure 3). A word of several tokens is averaged over them and marked.
 

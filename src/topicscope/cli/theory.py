@@ -19,20 +19,7 @@ from rich.table import Column, Table
 
 from topicscope import pages, theory, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    WORLD,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Force,
-    KeptWords,
-    Out,
-    Printed,
-    WorldFrom,
-    in_world,
-    option,
-    world_of,
-)
+from topicscope.cli.shell import WORLD, option
 from topicscope.ground import InputError, files, flat, gather, progress_shown, read_about, refuse
 from topicscope.world import World, checked_word_topics, read_matrix
 
@@ -91,7 +78,7 @@ def first_stage_command(theorem: Callable[[theory.Setting], theory.OptimumTheore
         given: Annotated[str | None, typer.Option(f"--{kind.given}", help=text)] = None,
         *,
         setting: theory.Setting,
-        as_json: AsJson = False,
+        as_json: shell.AsJson = False,
     ) -> int:
         proven = theorem(setting)
         payload: dict[str, object] = {"settings": proven.settings(), **proven.numbers()}
@@ -106,7 +93,7 @@ def first_stage_command(theorem: Callable[[theory.Setting], theory.OptimumTheore
     register(theorem, with_setting(run, "topics_per_document"), "--topics 20 --words-per-topic 5")
 
 
-def theorem_printed(theorem: theory.OptimumTheorem) -> Iterator[Printed]:
+def theorem_printed(theorem: theory.OptimumTheorem) -> Iterator[shell.Printed]:
     yield shell.table(
         ["entry", "value", "meaning"], ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
     )
@@ -141,10 +128,10 @@ def check_world(given: str, theorem: theory.OptimumTheorem) -> None:
 
 
 def second_stage_command(theorem: Callable[[theory.Setting], theory.AttentionTheorem]) -> None:
-    def run(*, setting: theory.Setting, convention: ConventionOption = "exact", as_json: AsJson = False) -> int:
+    def run(*, setting: theory.Setting, convention: ConventionOption = "exact", as_json: shell.AsJson = False) -> int:
         proven = theorem(setting)  # refuses a setting for which it is not defined
         stage = theory.second_stage(setting, proven.value_matrix, convention, theorem=theorem)
-        printed: list[Printed] = [attention_table(stage), *stage.summary()]
+        printed: list[shell.Printed] = [attention_table(stage), *stage.summary()]
         return shell.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
 
     register(theorem, with_setting(run), "--topics 1000000 --words-per-topic 1000 --topics-per-document 100")
@@ -169,12 +156,12 @@ def landscape(
             "--cap/--no-cap", help="Cap predictions at 1 (default: only for diagonal in the paper convention)."
         ),
     ] = None,
-    out: Out = None,
-    force: Force = False,
+    out: shell.Out = None,
+    force: shell.Force = False,
     *,
     setting: theory.Setting,
     convention: ConventionOption = "exact",
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Find and draw the best attention for any finite setting (Figures 7 and 8)."""
     result = theory.attention_landscape(
@@ -187,7 +174,7 @@ def landscape(
         draw=lambda result, folder: pages.draw_figure(result.sections()[0].figures[0], folder),
     )
     heading = "loss: the fuller a cell, the lower; beta grows from 1e-4 to the right, alpha from 1e-4 upwards"
-    printed: list[Printed] = [
+    printed: list[shell.Printed] = [
         shell.heat_map(-result.grid.loss[::-1], heading),
         attention_table(result.stage),
         *result.summary(),
@@ -196,7 +183,7 @@ def landscape(
     return shell.emit(result.as_dict(), printed, as_json=as_json)
 
 
-def verify(as_json: AsJson = False) -> int:
+def verify(as_json: shell.AsJson = False) -> int:
     """Derive every claim again by computation and report its error. Exit code 1 if one that should hold does not.
 
     Example: [bold]topicscope theory verify[/bold]
@@ -212,7 +199,9 @@ def verify(as_json: AsJson = False) -> int:
     return 1 if failed else 0
 
 
-def certificates_printed(certificates: list[theory.Certificate], failed: list[theory.Certificate]) -> Iterator[Printed]:
+def certificates_printed(
+    certificates: list[theory.Certificate], failed: list[theory.Certificate]
+) -> Iterator[shell.Printed]:
     claims: dict[tuple[str, bool], list[theory.Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
@@ -256,8 +245,8 @@ def optimum_command(
             "File of the topics A instead: one row per word, one column per topic (.csv, .npy, .safetensors).", WORLD
         ),
     ] = None,
-    world_from: WorldFrom = None,
-    words: KeptWords = None,
+    world_from: shell.WorldFrom = None,
+    words: shell.KeptWords = None,
     prior: Annotated[
         str | None, option("dirichlet (default), fixed, groups or another prior of 'train'.", WORLD)
     ] = None,
@@ -286,10 +275,10 @@ def optimum_command(
         str | None,
         option("Compare W* with this: a training run's folder (its world is used), or a matrix file.", OUTPUT),
     ] = None,
-    config: ConfigFile = None,
-    set_: Assignments = None,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
     out: Annotated[Path | None, option("File to write W* to: .csv or .npy.", OUTPUT, "--out", "-o")] = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """The exact optimum W* under uniform attention and squared loss: any topics, prior, length and masking.
 
@@ -310,7 +299,7 @@ def optimum_command(
         given = weighting != "run" or any(value is not None for value in others)
         refuse((given, "--matrix RUN takes the world from the run; leave the other options out"))
         return compare_run(matrix, as_json=as_json)
-    settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
+    settings = shell.in_world(shell.world_of(world_from, words), gather(config, flags, set_ or []))
     best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
     compared = {} if matrix is None else best.distances(read_matrix(matrix, "--matrix"))
     numbers = best.numbers()
@@ -401,7 +390,7 @@ def write_matrix(path: Path, matrix: np.ndarray) -> None:
         files.write(path, "".join(",".join(map(repr, row)) + "\n" for row in matrix.tolist()).encode())
 
 
-def optimum_printed(best: theory.ValueOptimum, numbers: dict[str, Any]) -> Iterator[Printed]:
+def optimum_printed(best: theory.ValueOptimum, numbers: dict[str, Any]) -> Iterator[shell.Printed]:
     yield best.world
     if "same_topic" in numbers:
         columns = (numbers, numbers["limit"], numbers["theorem2"])
@@ -465,7 +454,7 @@ def dynamics_command(
         bool, option("For adam: predictions have a trained bias.", TRAINING, "--output-bias")
     ] = False,
     out: Annotated[Path | None, option("File for the predicted norms: .png or .svg.", OUTPUT, "--out", "-o")] = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """When each stage of learning comes: rates, plateaus and half-times of value, key and query, in time and steps.
 
@@ -502,7 +491,7 @@ def dynamics_command(
         [row["stage"], row["quantity"], "not covered" if (x := row["value"]) is None else f"{x:.6g}", row["meaning"]]
         for row in found.table().to_pylist()
     )
-    printed: list[Printed] = [
+    printed: list[shell.Printed] = [
         shell.table(["stage", "quantity", "value", "meaning"], rows),
         *found.summary(),
         *(f"The predicted norms are drawn in {path}" for path in written.values()),
