@@ -1,7 +1,6 @@
 """The room of the paper: verdicts as the page has them, and claims that are run from there."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -95,15 +94,6 @@ def test_bad_questions_get_one_line(served: Served, body: dict[str, object], why
     assert "\n" not in said
 
 
-def test_one_claim_at_a_time_in_a_folder(served: Served) -> None:
-    body = {"name": "figure8", "id": folder_id(served, "seed-3")}
-    started = served.json("/api/paper/run", method="POST", body=body)
-    assert "wait until it is done" in served.refusal("/api/paper/run", method="POST", body=body)
-    while served.json(f"/api/paper/run/{started['id']}")["running"]:
-        time.sleep(0.3)
-    assert "no such folder" in served.refusal("/api/paper/run/0000000000000000")
-
-
 def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
     status, page, _ = served.ask("/api/keep/paper", {"id": folder_id(served, "seed-3")})
     assert status == 200
@@ -111,11 +101,13 @@ def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
     assert page.count(b'<section class="part"') >= 1
 
 
-def test_a_server_follows_what_another_one_has_started(served: Served, space: Path) -> None:
+def test_one_claim_at_a_time_in_a_folder_and_another_server_follows_it(served: Served, space: Path) -> None:
     with explorer(space) as other:
-        body = {"name": "theorem2", "id": folder_id(other, "seed-3")}
+        body = {"name": "figure8", "id": folder_id(other, "seed-3")}
         started = other.json("/api/paper/run", method="POST", body=body)
+        assert "wait until it is done" in other.refusal("/api/paper/run", method="POST", body=body)
         assert wait_until(lambda: served.json("/api/paper", {"id": started["id"]})["running"])
         assert wait_until(lambda: not served.json(f"/api/paper/run/{started['id']}")["running"])
         assert wait_until(lambda: not other.json(f"/api/paper/run/{started['id']}")["running"])
-    assert "theorem2" in read_reproduction(space / "seed-3").outcomes
+    assert "figure8" in read_reproduction(space / "seed-3").outcomes
+    assert "no such folder" in served.refusal("/api/paper/run/0000000000000000")
