@@ -138,7 +138,6 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 
 
 def test_the_list_of_commands_is_quick_to_come() -> None:
-    """Help does not wait for PyTorch."""
     lines = [
         *("import sys", "sys.argv = ['topicscope', '--help']", "from topicscope.cli.main import main", "try: main()"),
         "except SystemExit: pass",

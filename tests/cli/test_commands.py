@@ -361,8 +361,6 @@ def test_options_of_topics_timeline_and_words_are_settings(asked: list[Any], mon
 
 
 class Results(list[Any]):
-    """Several runs of `pretrain`."""
-
     status = "done"
 
     def summary(self) -> list[str]:

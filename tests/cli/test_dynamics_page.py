@@ -63,7 +63,6 @@ def test_the_steps_by_hand_lead_to_the_same_numbers() -> None:
 
 
 def test_limits_of_the_force_inside_topics() -> None:
-    """Of the table on finite documents, and the number at ten topics."""
     for topics, v, tau in ((4, 3, 2), (5, 4, 2), (10, 10, 3)):
         shares = topic_shares(Fixed(topics_per_document=tau), topics)
         share = theory.inside_force(shares, v, Masking()) / theory.contrast_force(shares, v, Masking())
@@ -71,7 +70,6 @@ def test_limits_of_the_force_inside_topics() -> None:
 
 
 def test_the_run_of_the_page_has_predicted_norms() -> None:
-    """The command's settings, without the training."""
     config = RunConfig.of(
         {
             "topic_model": {"topics": 5, "words_per_topic": 4},

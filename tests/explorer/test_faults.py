@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.ma
 
 
 def shown(browser: Chrome, what: str = "state") -> str:
-    """State or step of the run on the page."""
     return str(script(browser, "return document.querySelector('.run')?.dataset[arguments[0]]", what))
 
 

@@ -35,7 +35,6 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def line(browser: Chrome) -> str:
-    """What the page says of the link."""
     until(browser, lambda: every(browser, "#view .ignored"))
     (found,) = every(browser, "#view .ignored")
     return found.text

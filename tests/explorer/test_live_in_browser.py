@@ -164,19 +164,16 @@ def test_a_setting_of_theory_fills_the_form(browser: Chrome, served: Served, ask
 
 
 def filled_in(browser: Chrome) -> dict[str, str]:
-    """What the form would send."""
     boxes = script(browser, "return [...document.querySelectorAll('#settings [name]')].map(b => [b.name, b.value])")
     more = find(browser, "#more").get_attribute("value") or ""
     return {name: value for name, value in boxes if value} | dict(line.split("=", 1) for line in more.splitlines())
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, object]:
-    """Dotted names with texts, as the form sends them."""
     return config_of({**given, "snapshots": "none"}).as_dict()
 
 
 def test_a_stream_that_has_ended_is_not_asked_for_again(browser: Chrome, served: Served, tmp_path: Path) -> None:
-    """Two runs side by side; one is closed."""
     with pretended_run(served.workspace / "left"), pretended_run(served.workspace / "right") as right:
         ids = [folder_id(served, name) for name in ("left", "right")]
         go(browser, served, f"/live?id={ids[0]}&id={ids[1]}")

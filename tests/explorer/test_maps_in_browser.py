@@ -37,7 +37,6 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def map_cells(browser: Chrome, number: int) -> list[list[float | None]]:
-    """What a panel draws, the lowest row first."""
     return list(script(browser, "return document.querySelectorAll('#panels .plot')[arguments[0]].data[0].z", number))
 
 

@@ -224,7 +224,6 @@ def test_bad_questions_get_one_line(served: Served, path: str, query: dict[str, 
 
 
 def test_topics_that_are_a_link_to_elsewhere_are_not_read(space: Path, tmp_path: Path) -> None:
-    """A probe's folder whose topics were replaced by a link."""
     import shutil
 
     from topicscope.explorer.results_rooms import fitted

@@ -37,7 +37,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 
 def expected(place: Place, folder: str, word: str) -> tuple[int, float]:
-    """The likeliest topic of a word by the topics of this folder, and its share."""
     topics = Topics.load(place.path / folder)
     joint = topics.shares * topics.probability[:, topics.words.index(word)]
     return int(joint.argmax()), float(joint.max() / joint.sum())

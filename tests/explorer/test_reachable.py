@@ -22,7 +22,6 @@ FOLDERS = {"live": "run", "time": "run", "maps": "grid", "paper": "paper"}
 
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run, a sweep, a reproduction and topics."""
     runs = tmp_path_factory.mktemp("space") / "runs"
     train(RunConfig.of(SETTINGS | {"snapshots": "log"}), runs / "run")
     sandbox_timeline(runs / "run", runs / "timeline", bootstrap=20)
@@ -33,7 +32,6 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_room(browser: Chrome, served: Served, room: str) -> None:
-    """With something in it, all drawn."""
     identity = folder_id(served, FOLDERS[room]) if room in FOLDERS else ""
     go(browser, served, f"/{room}?id={identity}" if identity else f"/{room}")
     if room == "live":

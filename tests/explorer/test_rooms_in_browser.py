@@ -46,7 +46,6 @@ def box(browser: Chrome, name: str) -> Any:
 
 
 def put(browser: Chrome, name: str, text: str) -> None:
-    """Type a text in place of the old one."""
     box(browser, name).send_keys(Keys.CONTROL, "a", Keys.NULL, text)
 
 

@@ -64,8 +64,6 @@ def until(browser: Chrome, what: Callable[[], Any]) -> Any:
 
 
 def settled(browser: Chrome, bench: Any, setting: str) -> None:
-    """The kernel answers until the view shows a setting."""
-
     def shows() -> bool:
         answer_all(browser, bench)
         return bool(inside(browser, bench, "return root.host.dataset.setting") == setting)

@@ -33,7 +33,6 @@ def accepted(name: str, text: str) -> bool:
 
 
 def beside(limit: float, kind: str, sign: int) -> float:
-    """The next whole number, or a number that is a little off."""
     return limit + sign * (1 if kind == "integer" else 1e-6 * max(1, abs(limit)))
 
 
