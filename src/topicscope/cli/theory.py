@@ -123,8 +123,12 @@ def check_world(given: str, theorem: theory.OptimumTheorem) -> None:
     sizes = {"topics": one.topic_model.topics, "words_per_topic": one.topic_model.words_per_topic}
     theirs, ours = sizes | vars(one.masking), theorem.settings()
     missing = [f"--{key.replace('_', '-')} {theirs[key]}" for key in ours if theirs[key] != ours[key]]
-    another = f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}"
-    refuse((missing and one.topic_model.uniform, another))
+    refuse(
+        (
+            missing and one.topic_model.uniform,
+            f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}",
+        )
+    )
 
 
 def second_stage_command(theorem: Callable[[theory.Setting], theory.AttentionTheorem]) -> None:

@@ -133,7 +133,6 @@ def word_in(topics: Any, text: str) -> dict[str, object]:
 
 MOST_STEPS = 80  # of a run that has no snapshots
 RESAMPLES = 200  # of the intervals that are computed here
-NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log."
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,11 @@ def saved_run_steps(place: Place) -> SavedSteps:
     run = watched.run()
     refuse((not watched.rows, f"{place.name} has not written its first steps yet; come back in a moment"))
     if len(watched.snapshot_steps()) < 2:
-        return SavedSteps(some_steps(watched.rows), partial(pages.run_moment, run, None, None), NO_SNAPSHOTS)
+        return SavedSteps(
+            some_steps(watched.rows),
+            partial(pages.run_moment, run, None, None),
+            "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log.",
+        )
     config, snapshots = training.read_snapshots(place.path)
     try:
         timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)

@@ -154,7 +154,6 @@ class Question(Config):
 
     @property
     def world(self) -> dict[str, Any]:
-        of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
         shape = {
             "zipf": self.zipf,
             "overlap": self.overlap,
@@ -167,7 +166,8 @@ class Question(Config):
                 "words_per_topic": self.words_per_topic,
                 **{name: value for name, value in shape.items() if value},
             },
-            "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior},
+            "documents": {"kind": self.prior, "length": length_of(self.length)}
+            | {number.name: getattr(self, number.name) for number in OFFERED[self.prior]},
             "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
         }
 
