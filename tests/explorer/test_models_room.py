@@ -15,7 +15,8 @@ from topicscope.language import ProbeConfig, Topics, probe
 
 pytestmark = [pytest.mark.model]
 
-FEW: dict[str, Any] = SMALL | {"documents": 10, "bootstrap": 5, "shuffles": 5, "show_documents": 1, "random": False}
+FEW: dict[str, Any] = {"documents": 10, "bootstrap": 5, "shuffles": 5, "show_documents": 1, "random": False}
+FEW |= {"thresholds": [0.03]}  # of both tokenizers' words it keeps some, not all
 NAMES = ("left", "right", "third")
 
 
@@ -27,7 +28,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     for name, tokens in zip(NAMES, ("wordpiece", "bpe", "wordpiece"), strict=True):
         (home / name).mkdir()
         models.append(str(model_folder(home / name, tokens=tokens).rename(home / name / name)))
-    probe(ProbeConfig(models, str(corpus_file(home)), **FEW), home / "runs" / "three")
+    probe(ProbeConfig(models, str(corpus_file(home)), **SMALL | FEW), home / "runs" / "three")
     second = home / "runs" / "three" / "topics-2"
     topics, config = Topics.load(second), load_settings(second / "config.yaml")
     mixtures = np.roll(topics.document_topics, 1, 1)
