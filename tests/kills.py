@@ -161,13 +161,13 @@ def die_in_an_append(at: int) -> None:
 
 def run_out_of_memory() -> None:
     from topicscope import theory
-    from topicscope.cli import reproduce, runs, text
+    from topicscope.cli import results, runs, text
     from topicscope.training import timeline
 
     def fail(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    for module in (reproduce, runs, text):
+    for module in (results, runs, text):
         module.progress_shown = lambda: nullcontext(fail)  # type: ignore[attr-defined]
     theory.attention_landscape.__globals__["landscape"] = fail
     timeline.sandbox_effects = fail  # type: ignore[assignment]

@@ -18,7 +18,7 @@ import uvicorn
 
 from tests.calling import TINY, topicscope
 from topicscope import explorer, language, measure, pages, paper, pretraining, sweeps, theory, training
-from topicscope.cli import main, reproduce, results, runs, text, theory as theory_commands
+from topicscope.cli import main, results, runs, text, theory as theory_commands
 
 torch.set_num_threads(1)
 LOADED = (
@@ -26,7 +26,7 @@ LOADED = (
     main.main,
     *(transformers.BertModel, transformers.AutoModel, transformers.AutoTokenizer, transformers.PreTrainedTokenizerFast),
     *(language, measure, pages, paper, pretraining, sweeps, theory, training),
-    *(reproduce, results, runs, text, theory_commands),
+    *(results, runs, text, theory_commands),
     *(training.train, pretraining.pretrain, sweeps.sweep, language.probe, language.load_model, language.timeline_of),
     *(language.probe_model, language.fit_topics, paper.reproduce, pages.write_report, pages.write_sweep_page),
     *(training.sandbox_timeline, language.map_words, theory.attention_landscape, measure.course),

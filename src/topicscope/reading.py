@@ -7,6 +7,7 @@ from typing import Any
 
 from topicscope.ground import InputError, folders, refuse_if, shown
 
+# By the kind of folder: the room that wrote it, and its reader there
 READERS = {
     "train": ("training", "read_run"),
     "pretrain": ("pretraining", "read_pretrain"),
@@ -18,7 +19,6 @@ READERS = {
     "landscape": ("theory", "read_landscape"),
     "reproduce": ("paper", "read_reproduction"),
 }
-"""By the kind of folder: the room that wrote it, and its reader there."""
 
 
 def read(folder: str | os.PathLike[str]) -> Any:

@@ -1,8 +1,5 @@
 """docs/dynamics.md: its commands run, its numbers are those of the command, and its ids exist."""
 
-from __future__ import annotations
-
-import json
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.calling import topicscope
+from tests.cli import answer
 from topicscope import theory
 from topicscope.laws import predicted_norms
 from topicscope.paper import EXPERIMENTS
@@ -24,7 +22,7 @@ THEORY = [shlex.split(line, comments=True)[1:] for line in COMMANDS]
 
 
 def example() -> dict[str, Any]:
-    return json.loads(topicscope(*THEORY[-1], "--json").stdout)
+    return answer(*THEORY[-1])
 
 
 def test_its_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +63,6 @@ def test_the_steps_by_hand_lead_to_the_same_numbers() -> None:
 
 
 def test_limits_of_the_force_inside_topics() -> None:
-    """Of the table on finite documents, and the number at ten topics."""
     for topics, v, tau in ((4, 3, 2), (5, 4, 2), (10, 10, 3)):
         shares = topic_shares(Fixed(topics_per_document=tau), topics)
         share = theory.inside_force(shares, v, Masking()) / theory.contrast_force(shares, v, Masking())
@@ -73,7 +70,6 @@ def test_limits_of_the_force_inside_topics() -> None:
 
 
 def test_the_run_of_the_page_has_predicted_norms() -> None:
-    """The command's settings, without the training."""
     config = RunConfig.of(
         {
             "topic_model": {"topics": 5, "words_per_topic": 4},

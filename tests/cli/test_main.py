@@ -1,7 +1,5 @@
 """How the command ends: one line and an exit code, whatever stops it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import signal
@@ -40,11 +38,7 @@ RESUMES = "'train' or 'pretrain' with --resume"
             2,
             "topicscope: Permission denied (x[/]); remove what",
         ),
-        (
-            ZeroDivisionError("division by zero"),
-            1,
-            "this is a bug in topicscope: ZeroDivisionError: ",
-        ),
+        (ZeroDivisionError("division by zero"), 1, "this is a bug in topicscope: ZeroDivisionError: "),
     ],
 )
 def test_every_end_has_one_line_and_a_code(
@@ -89,24 +83,18 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(tmp_path: Path, stop: s
 @pytest.mark.parametrize(
     "command",
     [
-        ["train"],
-        ["sweep", "none.yaml"],
-        ["topics", "none.txt", "--tokenizer", "none"],
-        ["probe", "none", "--corpus", "none.txt"],
-        ["timeline", "none", "--corpus", "none.txt"],
-        ["words", "none", "frog", "toad"],
-        ["pretrain", "--corpus", "none.txt"],
-        ["reproduce", "theorem1"],
-        ["theory", "landscape"],
+        *("train", "sweep none.yaml", "topics none.txt --tokenizer none", "probe none --corpus none.txt"),
+        *("timeline none --corpus none.txt", "words none frog toad", "pretrain --corpus none.txt"),
+        *("reproduce theorem1", "theory landscape"),
     ],
 )
 def test_out_is_checked_before_everything_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str], out: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, out: str
 ) -> None:
     (tmp_path / "file.txt").write_text("x")
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["topicscope", *command, "--out", out])
+    monkeypatch.setattr("sys.argv", ["topicscope", *command.split(), "--out", out])
     with pytest.raises(SystemExit) as end:
         main.main()
     assert end.value.code == 2

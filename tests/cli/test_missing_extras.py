@@ -1,7 +1,5 @@
 """The base package alone: what needs an extra says which, in one line with exit code 2, and the rest works."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 """`theory optimum`: its JSON, its table, matrices from and to files, runs, and bad input in one line."""
 
-from __future__ import annotations
-
-import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.calling import topicscope
+from tests.cli import answer
 from topicscope import RunConfig, train
 from topicscope.theory import group_rates, optimum, theorem2
 from topicscope.theory.theorem import Setting
@@ -19,10 +18,7 @@ SIZES = ["--topics", "5", "--words-per-topic", "4"]
 FIXED = [*SIZES, "--prior", "fixed", "--topics-per-document", "2"]
 MASKS = ["--p-mask", "0.2", "--p-correct", "0.15", "--p-random", "0.1"]
 COLUMNS = np.array([[0.5, 0.1], [0.3, 0.2], [0.2, 0.7]])
-
-
-def numbers(*arguments: str) -> dict[str, Any]:
-    return json.loads(topicscope("theory", "optimum", *arguments, "--json").stdout)
+numbers = partial(answer, "theory", "optimum")
 
 
 @pytest.mark.parametrize("weighting", ["run", "positions", "documents"])

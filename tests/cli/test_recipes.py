@@ -1,7 +1,5 @@
 """The recipes of docs/architecture.md that end in a command: a measure on language models, and a target of export."""
 
-from __future__ import annotations
-
 import csv
 import json
 from itertools import combinations

@@ -1,7 +1,5 @@
 """What commands print: tables, sentences, shades, word for word."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

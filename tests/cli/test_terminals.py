@@ -1,7 +1,5 @@
 """Where commands print: narrow terminals, no colours, pipes, readers that leave early; and completion."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`--world-from`: training and theory on the topics of a corpus, and bad input in one line."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.calling import topicscope
+from tests.cli import answer
 from tests.language.test_topic_fits import fitted
 from tests.sealed import rewrite
 from topicscope.ground import file_digest, read_tensors, write_tensors
@@ -34,17 +33,14 @@ def folder(tmp_path: Path) -> Path:
     return fitted().save(tmp_path / "topics")
 
 
-def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(
-    folder: Path,
-    tmp_path: Path,
-) -> None:
+def test_a_run_on_the_topics_of_a_corpus_needs_their_folder_no_more(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     out = topicscope("train", "--world-from", str(folder), "--words", "6", *UNIFORM, *SMALL, "--out", str(run)).stdout
     assert "6 of 12 words" in " ".join(out.split())
-    theory = json.loads(topicscope("theory", "optimum", "--world-from", str(folder), "--words", "6", "--json").stdout)
+    theory = answer("theory", "optimum", "--world-from", str(folder), "--words", "6")
     assert np.shape(theory["matrix"]) == (7, 7)
     shutil.rmtree(folder)
-    compared = json.loads(topicscope("theory", "optimum", "--matrix", str(run), "--json").stdout)
+    compared = answer("theory", "optimum", "--matrix", str(run))
     assert compared["loss"] == pytest.approx(theory["loss"], abs=1e-12)
     assert set(compared["distances"]) == {"optimum", "theorem2", "limit", "own_documents"}
     assert "dev loss" in topicscope("show", str(run)).stdout
@@ -58,17 +54,8 @@ def test_the_page_has_the_words_as_text(tmp_path: Path) -> None:
     topics = fitted()
     named = replace(topics, words=("<b>x</b>", "$a$", *topics.words[2:]))
     run = tmp_path / "run"
-    topicscope(
-        "train",
-        "--world-from",
-        str(named.save(tmp_path / "topics")),
-        "--words",
-        "12",
-        *UNIFORM,
-        *SMALL,
-        "--out",
-        str(run),
-    )
+    given = ["--world-from", str(named.save(tmp_path / "topics")), "--words", "12"]
+    topicscope("train", *given, *UNIFORM, *SMALL, "--out", str(run))
     topicscope("report", str(run))
     page = (run / "report.html").read_text()
     assert "<b>x" not in page
@@ -77,9 +64,9 @@ def test_the_page_has_the_words_as_text(tmp_path: Path) -> None:
 
 def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(folder: Path) -> None:
     asked = ["theory", "optimum", "--world-from", str(folder), "--words", "6", "--json"]
-    own = json.loads(topicscope(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20").stdout)
+    own = answer(*asked, "--prior", "dirichlet", "--alpha", "0.3", "--length", "20")
     assert own["settings"]["prior"]["alpha"] == 0.3
-    corpus = json.loads(topicscope(*asked).stdout)
+    corpus = answer(*asked)
     assert own["loss"] != corpus["loss"]
     own_length = corpus["settings"]["length"]
     assert own_length not in ([100, 150], 20)
@@ -91,7 +78,7 @@ def test_a_prior_of_ones_own_takes_the_place_of_the_mixtures(folder: Path) -> No
         (["--length", "20"], 20),
         (["--prior", "dirichlet", "--set", "documents.length=20"], 20),
     ):
-        assert json.loads(topicscope(*asked, *prior).stdout)["settings"]["length"] == length
+        assert answer(*asked, *prior)["settings"]["length"] == length
 
 
 def test_bad_input_is_one_line(folder: Path, tmp_path: Path) -> None:

@@ -1,14 +1,12 @@
 """An explorer and a browser for the tests of a file; `space` is its workspace, which a file may fill."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 
-from tests.browser import window
+from tests.browser import complaints, window
 from tests.explorer.serving import Served, explorer
 from tests.waiting import wait_until
 
@@ -25,10 +23,18 @@ def served(space: Path) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def browser(served: Served) -> Iterator[webdriver.Chrome]:
+def browser(served: Served) -> Iterator[Chrome]:
     with window() as driver:
         driver.get(served.url)
         yield driver
+
+
+@pytest.fixture
+def silent(browser: Chrome) -> Iterator[None]:
+    """The console of the browser stays empty."""
+    complaints(browser)
+    yield
+    assert complaints(browser) == []
 
 
 @pytest.fixture

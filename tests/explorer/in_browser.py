@@ -1,22 +1,33 @@
 """What the tests of all rooms do in a browser that can reach nothing but the server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
-from selenium import webdriver
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser import script
+from tests.browser import needs_browser, script
 from tests.explorer.serving import Served
 
+IN_BROWSER = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("silent")]
 
-def until(browser: webdriver.Chrome, what: Callable[[], Any]) -> Any:
+
+def find(within: Chrome | WebElement, selector: str) -> WebElement:
+    return within.find_element(By.CSS_SELECTOR, selector)
+
+
+def every(within: Chrome | WebElement, selector: str) -> list[WebElement]:
+    return within.find_elements(By.CSS_SELECTOR, selector)
+
+
+def until(browser: Chrome, what: Callable[[], Any]) -> Any:
     return WebDriverWait(browser, 240).until(lambda _: what())
 
 
-def go(browser: webdriver.Chrome, served: Served, path: str) -> None:
+def go(browser: Chrome, served: Served, path: str) -> None:
     browser.get(f"http://127.0.0.1:{served.port}{path}")
 
 
@@ -24,12 +35,12 @@ def folder_id(served: Served, name: str) -> str:
     return next(str(place["id"]) for place in served.json("/api/folders") if place["name"] == name)
 
 
-def drawn_folder(browser: webdriver.Chrome, identity: str) -> None:
+def drawn_folder(browser: Chrome, identity: str) -> None:
     """Until a room shows this folder."""
     until(browser, lambda: script(browser, "return document.body.dataset.drawn") == identity)
 
 
-def click_point(browser: webdriver.Chrome, plot: str, x: float, y: float) -> None:
+def click_point(browser: Chrome, plot: str, x: float, y: float) -> None:
     """Click into a plot (a CSS selector) at a place in the units of its axes, as a mouse does."""
     script(browser, "document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", plot)
     until(browser, lambda: script(browser, "return !!document.querySelector(arguments[0])._fullLayout", plot))

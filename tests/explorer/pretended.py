@@ -1,7 +1,5 @@
 """A run that a test writes by hand, step by step, and a line to the server that can be cut."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

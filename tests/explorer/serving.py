@@ -1,7 +1,5 @@
 """An explorer that serves, and requests to it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import signal
@@ -25,6 +23,17 @@ SMALL = {
     "device": "cpu",
 }
 LONG = {**SMALL, "steps": "1000000", "snapshots": "[0]", "evaluate_every": "null"}
+
+PREDICTED: dict[str, Any] = {
+    "topic_model": {"topics": 3, "words_per_topic": 2},
+    "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+    "model": {"prediction_bias": "none"},
+    "objective": {"loss": "squared"},
+    "data": {"documents": 40, "dev_documents": 20},
+    "optimizer": {"name": "sgd", "lr": 1.0},
+    "floors": False,
+}
+"""A run whose stages theory predicts."""
 
 
 @dataclass

@@ -3,20 +3,17 @@
 An element that came of them would ask for /x, which the console reports; a script would leave `window.hacked`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import complaints, needs_browser, opened, script
-from tests.explorer.in_browser import drawn_folder, go, until
+from tests.browser import complaints, opened, script
+from tests.explorer.in_browser import IN_BROWSER, drawn_folder, every, find, go, until
 from tests.explorer.serving import Served
 from tests.explorer.test_models_in_browser import SMALL
 from tests.language.samples import model_folder, texts
@@ -24,7 +21,7 @@ from topicscope.language import ProbeConfig, Topics, probe
 from topicscope.paper import Context, chosen, reproduce
 from topicscope.training import RunConfig, train
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, pytest.mark.model, needs_browser]
+pytestmark = [*IN_BROWSER, pytest.mark.model]
 
 NAME = "<img src=x onerror=window.hacked=1>"
 TEXT = f"</script>{NAME}<script>window.hacked=1</script><!--"
@@ -55,38 +52,36 @@ def place(served: Served, kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("room", "kind"), [("models", "probe"), ("models", "topics"), ("time", "train"), ("paper", "reproduce")]
 )
-def test_names_and_texts_stay_text(browser: webdriver.Chrome, served: Served, room: str, kind: str) -> None:
+def test_names_and_texts_stay_text(browser: Chrome, served: Served, room: str, kind: str) -> None:
     one = place(served, kind)
     assert NAME in one["name"]
     go(browser, served, f"/{room}?id={one['id']}")
     drawn_folder(browser, one["id"])
-    seen = browser.find_element(By.TAG_NAME, "body").text
+    seen = find(browser, "body").text
     assert NAME in seen
     if kind == "probe":
-        for fold in browser.find_elements(By.CSS_SELECTOR, ".marked:not([open]) summary"):
+        for fold in every(browser, ".marked:not([open]) summary"):
             fold.click()
         assert "<img" in str(script(browser, "return document.querySelector('.pieces').textContent"))
-        box = browser.find_element(By.CSS_SELECTOR, ".search input")
+        box = find(browser, ".search input")
         box.send_keys(NAME, Keys.ENTER)
-        until(browser, lambda: "is not in the topics'" in browser.find_element(By.CSS_SELECTOR, ".answer").text)
+        until(browser, lambda: "is not in the topics'" in find(browser, ".answer").text)
     if kind == "topics":
-        choice = browser.find_element(By.CSS_SELECTOR, ".chooser select")
+        choice = find(browser, ".chooser select")
         choice.send_keys("1")
-        until(browser, lambda: NAME in browser.find_element(By.CSS_SELECTOR, ".details li").text)
+        until(browser, lambda: NAME in find(browser, ".details li").text)
     assert script(browser, "return document.querySelectorAll('img[src=x]').length") == 0
     assert script(browser, "return window.hacked === undefined")
-    assert complaints(browser) == []
 
 
-def test_the_list_and_the_live_room_show_names_as_text(browser: webdriver.Chrome, served: Served) -> None:
+def test_the_list_and_the_live_room_show_names_as_text(browser: Chrome, served: Served) -> None:
     go(browser, served, "/")
-    until(browser, lambda: browser.find_element(By.ID, "folders").text.count(NAME) == 4)
+    until(browser, lambda: find(browser, "#folders").text.count(NAME) == 4)
     go(browser, served, f"/live?id={place(served, 'train')['id']}")
     until(browser, lambda: script(browser, "return document.querySelector('.run')?.dataset.state") == "done")
-    assert browser.find_element(By.CSS_SELECTOR, ".run h2").text == f"train {NAME}"
+    assert find(browser, ".run h2").text == f"train {NAME}"
     assert script(browser, "return document.querySelectorAll('img').length") == 0
     assert script(browser, "return window.hacked === undefined")
-    assert complaints(browser) == []
 
 
 @pytest.mark.parametrize("kind", ["probe", "topics"])
@@ -96,7 +91,7 @@ def test_saved_views_keep_them_as_text(served: Served, kind: str, tmp_path: Path
     assert status == 200
     (tmp_path / "kept.html").write_bytes(page)
     with opened(tmp_path / "kept.html", page.count(b'<div class="plot ')) as browser:
-        assert NAME in browser.find_element(By.TAG_NAME, "body").text
+        assert NAME in find(browser, "body").text
         assert script(browser, "return window.hacked === undefined")
         assert script(browser, "return document.querySelectorAll('img[src=x]').length") == 0
         assert complaints(browser) == []

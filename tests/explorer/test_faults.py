@@ -1,7 +1,5 @@
 """Faults: nothing is lost, the page says in plain words what has happened, and goes on by itself where it can."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil
@@ -10,11 +8,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 
 from tests.browser import ONLY_HERE, browsing, needs_browser, script
-from tests.explorer.in_browser import drawn_folder, folder_id, go, until
+from tests.explorer.in_browser import drawn_folder, every, find, folder_id, go, until
 from tests.explorer.pretended import Line, pretended_run
 from tests.explorer.serving import LONG, Served, begin, events, explorer, state
 from tests.waiting import wait_until
@@ -24,25 +21,24 @@ from topicscope.training import RunConfig, train
 pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
 
 
-def shown(browser: webdriver.Chrome, what: str = "state") -> str:
-    """State or step of the run on the page."""
+def shown(browser: Chrome, what: str = "state") -> str:
     return str(script(browser, "return document.querySelector('.run')?.dataset[arguments[0]]", what))
 
 
-def said(browser: webdriver.Chrome, part: str) -> str:
+def said(browser: Chrome, part: str) -> str:
     return str(script(browser, "return document.querySelector(arguments[0])?.innerText ?? ''", f".run {part}"))
 
 
-def reached(browser: webdriver.Chrome, step: int) -> bool:
+def reached(browser: Chrome, step: int) -> bool:
     return shown(browser, "step") == str(step)
 
 
-def press(browser: webdriver.Chrome, name: str) -> None:
-    buttons = browser.find_elements(By.CSS_SELECTOR, ".run .actions button")
+def press(browser: Chrome, name: str) -> None:
+    buttons = every(browser, ".run .actions button")
     next(button for button in buttons if button.text == name).click()
 
 
-def watch(browser: webdriver.Chrome, served: Served, identity: str) -> None:
+def watch(browser: Chrome, served: Served, identity: str) -> None:
     go(browser, served, f"/live?id={identity}")
     until(browser, lambda: shown(browser) == "running")
 
@@ -66,7 +62,7 @@ def whole_lines(path: Path) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
-def test_the_server_is_killed_in_mid_run(browser: webdriver.Chrome, served: Served) -> None:
+def test_the_server_is_killed_in_mid_run(browser: Chrome, served: Served) -> None:
     with pretended_run(served.workspace / "lonely") as run:
         with explorer(served.workspace) as other:
             browser.get(other.url)
@@ -81,7 +77,7 @@ def test_the_server_is_killed_in_mid_run(browser: webdriver.Chrome, served: Serv
         until(browser, lambda: shown(browser, "step") == "99")
 
 
-def test_the_run_is_killed_in_mid_stream(browser: webdriver.Chrome, served: Served) -> None:
+def test_the_run_is_killed_in_mid_stream(browser: Chrome, served: Served) -> None:
     identity = begin(served, LONG, "killed")
     folder = served.workspace / "killed-1"
     watch(browser, served, identity)
@@ -98,7 +94,7 @@ def test_the_run_is_killed_in_mid_stream(browser: webdriver.Chrome, served: Serv
     assert (folder / METRICS).read_bytes().startswith(written)  # all that was seen before, to the byte
 
 
-def test_the_disk_is_full(browser: webdriver.Chrome, served: Served) -> None:
+def test_the_disk_is_full(browser: Chrome, served: Served) -> None:
     """Files cannot grow beyond a size: what a full disk says, said of one file. Later there is room again."""
     _, most = resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(served.process.pid, resource.RLIMIT_FSIZE, (400_000, most))
@@ -114,7 +110,7 @@ def test_the_disk_is_full(browser: webdriver.Chrome, served: Served) -> None:
     assert whole_lines(served.workspace / "full-1" / METRICS).startswith(written)
 
 
-def test_a_folder_is_deleted_while_it_is_watched(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_folder_is_deleted_while_it_is_watched(browser: Chrome, served: Served) -> None:
     with pretended_run(served.workspace / "brief") as run:
         watch(browser, served, folder_id(served, "brief"))
         shutil.rmtree(run.folder)
@@ -123,7 +119,7 @@ def test_a_folder_is_deleted_while_it_is_watched(browser: webdriver.Chrome, serv
     assert said(browser, ".actions button:not([hidden])")  # it can be closed
 
 
-def test_a_folder_is_deleted_while_it_is_looked_at(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_folder_is_deleted_while_it_is_looked_at(browser: Chrome, served: Served) -> None:
     small = RunConfig.of(steps=5, topic_model={"topics": 2, "words_per_topic": 2}, snapshots=[0, 5], floors=False)
     for name in ("stays", "goes"):
         train(small.changed({"data.documents": 20, "data.dev_documents": 5}), served.workspace / name)
@@ -134,14 +130,14 @@ def test_a_folder_is_deleted_while_it_is_looked_at(browser: webdriver.Chrome, se
     script(
         browser, "const s = document.querySelector('.scrub input'); s.value = 0; s.dispatchEvent(new Event('input'))"
     )
-    until(browser, lambda: "no such folder any more" in browser.find_element(By.CSS_SELECTOR, "#view .wrong").text)
-    until(browser, lambda: "goes" not in browser.find_element(By.ID, "folders").text)
-    left = browser.find_elements(By.CSS_SELECTOR, "#folders button")
+    until(browser, lambda: "no such folder any more" in find(browser, "#view .wrong").text)
+    until(browser, lambda: "goes" not in find(browser, "#folders").text)
+    left = every(browser, "#folders button")
     next(button for button in left if "stays" in button.text).click()
     drawn_folder(browser, folder_id(served, "stays"))
 
 
-def test_two_browsers_watch_one_run(browser: webdriver.Chrome, served: Served, tmp_path: Path) -> None:
+def test_two_browsers_watch_one_run(browser: Chrome, served: Served, tmp_path: Path) -> None:
     with browsing(tmp_path / "profile", ONLY_HERE) as second, pretended_run(served.workspace / "both") as run:
         identity = folder_id(served, "both")
         second.get(served.url)
@@ -160,7 +156,7 @@ def test_two_browsers_watch_one_run(browser: webdriver.Chrome, served: Served, t
     assert len(list(events(served, identity, most=1))) == 1
 
 
-def test_a_browser_that_was_asleep_catches_up(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_browser_that_was_asleep_catches_up(browser: Chrome, served: Served) -> None:
     """Its connections are dropped, as those of a closed laptop are; meanwhile the run goes on."""
     line = Line(served.port)
     try:
@@ -182,7 +178,7 @@ def test_a_browser_that_was_asleep_catches_up(browser: webdriver.Chrome, served:
         browser.get(served.url)
 
 
-def test_a_page_that_nobody_looks_at_holds_no_connection(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_page_that_nobody_looks_at_holds_no_connection(browser: Chrome, served: Served) -> None:
     """Six windows in the background would leave none for the one in front."""
 
     def show(is_shown: bool) -> None:
@@ -204,7 +200,7 @@ def test_a_page_that_nobody_looks_at_holds_no_connection(browser: webdriver.Chro
         until(browser, lambda: shown(browser, "step") == "29")
 
 
-def test_a_page_that_was_frozen_catches_up(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_page_that_was_frozen_catches_up(browser: Chrome, served: Served) -> None:
     """The browser tells it that it is hidden, and never that it is seen again: the last test of this page."""
     with pretended_run(served.workspace / "frozen") as run:
         watch(browser, served, folder_id(served, "frozen"))

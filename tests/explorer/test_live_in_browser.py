@@ -1,7 +1,5 @@
 """The room of runs: what a run shows while it goes on, and what can be done with it."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,15 +8,14 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 from selenium.webdriver.support.select import Select
 
-from tests.browser import complaints, needs_browser, script
-from tests.explorer.in_browser import folder_id, go, until
-from tests.explorer.pretended import CONFIG, PretendedRun, pretended_run
-from tests.explorer.serving import SMALL, Served, begin
-from topicscope.explorer.rooms import PRESETS
+from tests.browser import script
+from tests.explorer.in_browser import IN_BROWSER, every, find, folder_id, go, until
+from tests.explorer.pretended import PretendedRun, pretended_run
+from tests.explorer.serving import PREDICTED, SMALL, Served, begin
+from topicscope.explorer.app import PRESETS
 from topicscope.explorer.runs import config_of
 from topicscope.explorer.theory_room import question
 from topicscope.ground import METRICS, flat
@@ -26,18 +23,9 @@ from topicscope.laws import predicted_norms
 from topicscope.reading import read
 from topicscope.training import RunConfig, RunData
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser, pytest.mark.usefixtures("no_run_left")]
+pytestmark = [*IN_BROWSER, pytest.mark.usefixtures("no_run_left")]
 
-COVERED = CONFIG.changed(
-    {
-        "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
-        "objective.loss": "squared",
-        "optimizer": {"name": "sgd", "lr": 1.0},
-        "model.prediction_bias": "none",
-        "floors": True,
-    }
-)
-"""A run whose norms theory predicts, and that has floors."""
+COVERED = RunConfig.of(PREDICTED, steps=1000, floors=True)
 
 
 class TwoStages(PretendedRun):
@@ -49,7 +37,7 @@ class TwoStages(PretendedRun):
         return {"step": step, "loss": 1.0, **norms}
 
 
-def traces(browser: webdriver.Chrome, title: str) -> dict[str, list[float]]:
+def traces(browser: Chrome, title: str) -> dict[str, list[float]]:
     """Of the panel with this title, by name: y of curves and levels, ends of bands."""
     found = script(
         browser,
@@ -64,11 +52,11 @@ def traces(browser: webdriver.Chrome, title: str) -> dict[str, list[float]]:
     return dict(found)
 
 
-def bands(browser: webdriver.Chrome) -> dict[str, list[float]]:
+def bands(browser: Chrome) -> dict[str, list[float]]:
     return {name: ends for name, ends in traces(browser, "Norms").items() if name.startswith("stage")}
 
 
-def test_stages_are_shaded_and_named_as_they_come(browser: webdriver.Chrome, served: Served) -> None:
+def test_stages_are_shaded_and_named_as_they_come(browser: Chrome, served: Served) -> None:
     with pretended_run(served.workspace / "stages", COVERED, TwoStages) as run:
         go(browser, served, f"/live?id={folder_id(served, 'stages')}")
 
@@ -83,10 +71,9 @@ def test_stages_are_shaded_and_named_as_they_come(browser: webdriver.Chrome, ser
         run.write(60)
         until(browser, lambda: sentence().startswith("Stage 2: key and query grow"))
         until(browser, lambda: bands(browser) == {"stage 1: value": [0, 105], "stage 2: key and query": [105, 149]})
-    assert complaints(browser) == []
 
 
-def test_floors_and_predicted_norms_are_there_while_it_runs(browser: webdriver.Chrome, served: Served) -> None:
+def test_floors_and_predicted_norms_are_there_while_it_runs(browser: Chrome, served: Served) -> None:
     floors = RunData(COVERED).task.floors()
     predicted = predicted_norms(COVERED)
     with pretended_run(served.workspace / "floors", COVERED, TwoStages) as run:
@@ -105,34 +92,34 @@ def test_floors_and_predicted_norms_are_there_while_it_runs(browser: webdriver.C
         assert curves["predicted (theory dynamics)"][-1] == pytest.approx(predicted.norms["value"][-1], rel=1e-4)
 
 
-def test_a_run_is_stopped_for_good_and_keeps_its_results(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_run_is_stopped_for_good_and_keeps_its_results(browser: Chrome, served: Served) -> None:
     settings = {**SMALL, "steps": "1000000", "evaluate_every": "null", "snapshots": "[0, 100]", "seed": "3"}
     identity = begin(served, settings, "to stop")
     go(browser, served, f"/live?id={identity}")
-    run = until(browser, lambda: next(iter(browser.find_elements(By.CSS_SELECTOR, ".run")), None))
+    run = until(browser, lambda: next(iter(every(browser, ".run")), None))
     until(browser, lambda: run.get_attribute("data-state") == "running")
-    next(one for one in run.find_elements(By.TAG_NAME, "button") if one.text == "Stop").click()
+    next(one for one in every(run, "button") if one.text == "Stop").click()
     until(browser, lambda: run.get_attribute("data-state") == "stopped")
     stored = read(served.workspace / "to-stop-1")
     assert stored.status == "stopped"
-    assert f"step {stored.results['steps']:,} of 1,000,000" in run.find_element(By.CSS_SELECTOR, ".state").text
+    assert f"step {stored.results['steps']:,} of 1,000,000" in find(run, ".state").text
     assert "dev_loss" in stored.results
-    offered = [one.text for one in run.find_elements(By.CSS_SELECTOR, ".actions button") if one.is_displayed()]
+    offered = [one.text for one in every(run, ".actions button") if one.is_displayed()]
     assert offered == ["Save this view", "Close"]
     assert "is not running" in served.refusal(f"/api/runs/{identity}/stop", method="POST", body={})
 
 
-def test_a_refused_start_is_said_once_and_two_clicks_start_one_run(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_refused_start_is_said_once_and_two_clicks_start_one_run(browser: Chrome, served: Served) -> None:
     go(browser, served, "/live?preset=Figure+2")
     until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "Figure 2")
-    more, start = browser.find_element(By.ID, "more"), browser.find_element(By.CSS_SELECTOR, "[type=submit]")
+    more, start = find(browser, "#more"), find(browser, "[type=submit]")
     more.clear()
     more.send_keys("steps")
     start.click()
-    refused = browser.find_element(By.ID, "refused")
+    refused = find(browser, "#refused")
     until(browser, lambda: refused.text.startswith("more settings: 'steps' is no NAME=VALUE"))
     assert start.is_enabled()
-    assert not browser.find_elements(By.CSS_SELECTOR, ".run")
+    assert not every(browser, ".run")
     assert not any(one["name"].startswith("Figure") for one in served.json("/api/folders"))
     lines = "\n".join(f"{name}={value}" for name, value in {**SMALL, "steps": "50", "seed": "7"}.items())
     script(browser, "document.getElementById('more').value = arguments[0]", lines)
@@ -142,21 +129,20 @@ def test_a_refused_start_is_said_once_and_two_clicks_start_one_run(browser: webd
         " document.getElementById('settings').requestSubmit(); return [start.disabled, start.textContent]",
     )
     assert said == [True, "starting …"]
-    until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, ".run[data-state=done]"))
+    until(browser, lambda: every(browser, ".run[data-state=done]"))
     until(browser, lambda: start.is_enabled() and start.text == "Start")
     assert not refused.is_displayed()
     assert [one["name"] for one in served.json("/api/folders") if one["name"].startswith("Figure")] == ["Figure-2-1"]
-    assert complaints(browser) == []
 
 
-def test_presets_have_the_papers_names_and_fill_the_form(browser: webdriver.Chrome, served: Served) -> None:
+def test_presets_have_the_papers_names_and_fill_the_form(browser: Chrome, served: Served) -> None:
     go(browser, served, "/live?preset=Figure+2")
     until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "Figure 2")
-    select = Select(browser.find_element(By.ID, "preset"))
+    select = Select(find(browser, "#preset"))
     assert {"Figure 2", "Figure 4", "Theorem 2", "two stages"} <= {one.text for one in select.options}
     for name, (what, settings) in PRESETS.items():
         select.select_by_value(name)
-        assert browser.find_element(By.ID, "preset-what").text == what
+        assert find(browser, "#preset-what").text == what
         given = filled_in(browser)
         assert RunConfig.of(settings) == RunConfig.of(settings_of(given))
         assert set(given) == set(flat(settings))
@@ -170,50 +156,44 @@ def test_presets_have_the_papers_names_and_fill_the_form(browser: webdriver.Chro
         {"common_words": "5", "loss": "cross-entropy", "attention_dim": "7", "p_mask": "0.3"},
     ],
 )
-def test_a_setting_of_theory_fills_the_form(browser: webdriver.Chrome, served: Served, asked: dict[str, str]) -> None:
+def test_a_setting_of_theory_fills_the_form(browser: Chrome, served: Served, asked: dict[str, str]) -> None:
     """'Train this' trains this, and not something near it."""
     go(browser, served, f"/live?{urlencode(asked)}")
     until(browser, lambda: script(browser, "return document.getElementById('preset')?.value") == "from theory")
     assert settings_of(filled_in(browser)) == settings_of(flat(question(asked).run))
 
 
-def filled_in(browser: webdriver.Chrome) -> dict[str, str]:
-    """What the form would send."""
+def filled_in(browser: Chrome) -> dict[str, str]:
     boxes = script(browser, "return [...document.querySelectorAll('#settings [name]')].map(b => [b.name, b.value])")
-    more = browser.find_element(By.ID, "more").get_attribute("value") or ""
+    more = find(browser, "#more").get_attribute("value") or ""
     return {name: value for name, value in boxes if value} | dict(line.split("=", 1) for line in more.splitlines())
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, object]:
-    """Dotted names with texts, as the form sends them."""
     return config_of({**given, "snapshots": "none"}).as_dict()
 
 
-def test_a_stream_that_has_ended_is_not_asked_for_again(
-    browser: webdriver.Chrome, served: Served, tmp_path: Path
-) -> None:
-    """Two runs side by side; one is closed."""
+def test_a_stream_that_has_ended_is_not_asked_for_again(browser: Chrome, served: Served, tmp_path: Path) -> None:
     with pretended_run(served.workspace / "left"), pretended_run(served.workspace / "right") as right:
         ids = [folder_id(served, name) for name in ("left", "right")]
         go(browser, served, f"/live?id={ids[0]}&id={ids[1]}")
-        until(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, ".run[data-state=running]")) == 2)
-        left = browser.find_element(By.CSS_SELECTOR, ".run")
-        next(one for one in left.find_elements(By.TAG_NAME, "button") if one.text == "Close").click()
+        until(browser, lambda: len(every(browser, ".run[data-state=running]")) == 2)
+        left = find(browser, ".run")
+        next(one for one in every(left, "button") if one.text == "Close").click()
         right.write(5)
         until(browser, lambda: script(browser, "return document.querySelector('.run').dataset.step") == "14")
         assert browser.current_url.endswith(f"/live?id={ids[1]}")
         lines = (right.folder / METRICS).read_text().splitlines()
         assert json.loads(lines[-1])["step"] == 14
-    assert complaints(browser) == []
 
 
-def test_many_runs_side_by_side_leave_room_for_other_requests(browser: webdriver.Chrome, served: Served) -> None:
+def test_many_runs_side_by_side_leave_room_for_other_requests(browser: Chrome, served: Served) -> None:
     """A browser opens six connections to a server at most: with a stream for each run nothing else would come."""
     with ExitStack() as going_on:
         for number in range(7):
             going_on.enter_context(pretended_run(served.workspace / f"many-{number}"))
         ids = [folder_id(served, f"many-{number}") for number in range(7)]
         go(browser, served, f"/live?{'&'.join(f'id={identity}' for identity in ids)}")
-        until(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, ".run[data-state=running]")) == 7)
+        until(browser, lambda: len(every(browser, ".run[data-state=running]")) == 7)
         script(browser, "fetch('/api/folders').then(({status}) => { window.answered = status; })")
         until(browser, lambda: script(browser, "return window.answered") == 200)

@@ -1,7 +1,5 @@
 """Runs under the eyes of several browsers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +10,8 @@ import pytest
 
 from tests.explorer.pretended import pretended_run
 from tests.waiting import wait_until
-from topicscope.explorer import live_room
-from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.runs import Runs
+from topicscope.explorer import runs
+from topicscope.explorer.runs import LiveRoom, Runs
 from topicscope.explorer.workspace import Workspace
 from topicscope.ground import METRICS, folders
 from topicscope.reading import read
@@ -31,10 +28,14 @@ CONFIG = RunConfig.of(
 )
 
 
-def test_browsers_that_look_at_once_read_each_line_once(tmp_path: Path) -> None:
+@pytest.fixture
+def room(tmp_path: Path) -> LiveRoom:
+    return LiveRoom(Runs(Workspace(tmp_path)))
+
+
+def test_browsers_that_look_at_once_read_each_line_once(room: LiveRoom, tmp_path: Path) -> None:
     train(CONFIG, tmp_path / "run")
     lines = (tmp_path / "run" / METRICS).read_bytes().splitlines(keepends=True)
-    room = LiveRoom(Runs(Workspace(tmp_path)))
     (place,) = room.workspace.places()
     for written in (100, 200, 301):
         (tmp_path / "run" / METRICS).write_bytes(b"".join(lines[:written]))
@@ -46,11 +47,12 @@ def test_browsers_that_look_at_once_read_each_line_once(tmp_path: Path) -> None:
         np.testing.assert_array_equal(steps, np.arange(written))
 
 
-def test_more_runs_than_are_watched_at_once_under_many_eyes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_room, "MOST_WATCHED", 2)
+def test_more_runs_than_are_watched_at_once_under_many_eyes(
+    room: LiveRoom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "MOST_WATCHED", 2)
     for number in range(4):
         train(CONFIG.changed({"steps": 20 + number}), tmp_path / f"run-{number}")
-    room = LiveRoom(Runs(Workspace(tmp_path)))
     places = room.workspace.places()
     with ThreadPoolExecutor(8) as browsers:
         news = list(browsers.map(lambda number: room.state(places[number % 4].id, {}), range(80)))
@@ -58,11 +60,10 @@ def test_more_runs_than_are_watched_at_once_under_many_eyes(tmp_path: Path, monk
     assert len(room.watches) == 2
 
 
-def test_the_end_of_a_run_is_drawn_though_it_has_no_more_steps(tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_drawn_though_it_has_no_more_steps(room: LiveRoom, tmp_path: Path) -> None:
     """Floors and the last weights are written after the last line of metrics."""
     train(CONFIG.changed({"floors": True}), tmp_path / "whole")
     whole = folders.read_results(tmp_path / "whole")
-    room = LiveRoom(Runs(Workspace(tmp_path)))
     with folders.open_folder(tmp_path / "run", TRAIN, CONFIG.as_dict()) as home:
         (home.path / METRICS).write_bytes((tmp_path / "whole" / METRICS).read_bytes())
         running = next(place for place in room.workspace.places() if place.name == "run")
@@ -73,8 +74,7 @@ def test_the_end_of_a_run_is_drawn_though_it_has_no_more_steps(tmp_path: Path) -
     assert "Bayes-optimal" in done["curves"]
 
 
-def test_another_run_in_the_same_folder_is_read_anew(tmp_path: Path) -> None:
-    room = LiveRoom(Runs(Workspace(tmp_path)))
+def test_another_run_in_the_same_folder_is_read_anew(room: LiveRoom, tmp_path: Path) -> None:
     for steps in (20, 30):
         train(CONFIG.changed({"steps": steps}), tmp_path / "run", force=True)
         (place,) = room.workspace.places()
@@ -82,9 +82,8 @@ def test_another_run_in_the_same_folder_is_read_anew(tmp_path: Path) -> None:
         assert (news["step"], news["total"]) == (steps, steps)
 
 
-def test_what_is_kept_has_the_floors_that_are_shown(tmp_path: Path) -> None:
+def test_what_is_kept_has_the_floors_that_are_shown(room: LiveRoom, tmp_path: Path) -> None:
     config = CONFIG.changed({"floors": True})
-    room = LiveRoom(Runs(Workspace(tmp_path)))
     with pretended_run(tmp_path / "run", config):
         (place,) = room.workspace.places()
         shown = room.state(place.id, {})
@@ -92,8 +91,7 @@ def test_what_is_kept_has_the_floors_that_are_shown(tmp_path: Path) -> None:
         assert "Bayes-optimal" in room.kept(place).page()
 
 
-def test_one_stream_has_the_news_of_all_runs_and_ends_with_the_last(tmp_path: Path) -> None:
-    room = LiveRoom(Runs(Workspace(tmp_path)))
+def test_one_stream_has_the_news_of_all_runs_and_ends_with_the_last(room: LiveRoom, tmp_path: Path) -> None:
     for name in ("one", "two"):
         train(CONFIG.changed({"steps": 20}), tmp_path / name)
     ids = [place.id for place in room.workspace.places()]
@@ -104,16 +102,15 @@ def test_one_stream_has_the_news_of_all_runs_and_ends_with_the_last(tmp_path: Pa
     seen = asyncio.run(all_events([*ids, "no such run"]))
     assert [(one["id"], one["state"]) for one in seen] == [(ids[0], "done"), (ids[1], "done"), ("no such run", "gone")]
     assert room.streams == 0
-    room.streams = live_room.MOST_STREAMS
+    room.streams = runs.MOST_STREAMS
     assert [(one["id"], one["state"]) for one in asyncio.run(all_events(ids))] == [(one, "refused") for one in ids]
 
 
-def test_the_end_of_a_run_is_news_though_no_line_is(tmp_path: Path) -> None:
+def test_the_end_of_a_run_is_news_though_no_line_is(room: LiveRoom, tmp_path: Path) -> None:
     train(CONFIG, tmp_path / "run")
     about = tmp_path / "run" / folders.ABOUT
     ended = about.read_text()
     about.write_text(ended.replace('"done"', '"running"'))
-    room = LiveRoom(Runs(Workspace(tmp_path)))
     (place,) = room.workspace.places()
     assert not room.state(place.id, {})["sentence"].startswith("Over all")
     about.write_text(ended)

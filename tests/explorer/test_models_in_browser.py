@@ -1,25 +1,22 @@
 """The room of models: heads, topics, words and documents of a probe, as a person clicks through them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import complaints, needs_browser, opened, script
-from tests.explorer.in_browser import click_point, drawn_folder, folder_id, go, until
+from tests.browser import complaints, opened, script
+from tests.explorer.in_browser import IN_BROWSER, click_point, drawn_folder, every, find, folder_id, go, until
 from tests.explorer.serving import Served
 from tests.language.samples import THETA, corpus_file, model_folder
 from topicscope.explorer.workspace import Workspace
 from topicscope.language import Probe, ProbeConfig, ShownDocument, Topics, probe, read_probe
 from topicscope.language.probe_rows import decoded_links
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, pytest.mark.model, needs_browser]
+pytestmark = [*IN_BROWSER, pytest.mark.model]
 
 SMALL: dict[str, Any] = {
     "thresholds": [THETA],
@@ -50,7 +47,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "runs"
 
 
-def open_probe(browser: webdriver.Chrome, served: Served, name: str, more: str = "") -> None:
+def open_probe(browser: Chrome, served: Served, name: str, more: str = "") -> None:
     identity = folder_id(served, name)
     go(browser, served, f"/models?id={identity}{more}")
     drawn_folder(browser, identity)
@@ -79,23 +76,20 @@ def stored(space: Path, name: str) -> Probe:
     return read_probe(space / name)
 
 
-def test_what_the_room_shows_first(browser: webdriver.Chrome, served: Served) -> None:
+def test_what_the_room_shows_first(browser: Chrome, served: Served) -> None:
     open_probe(browser, served, "single")
-    names = [str(one.get_attribute("data-name")) for one in browser.find_elements(By.CSS_SELECTOR, "figure")]
+    names = [str(one.get_attribute("data-name")) for one in every(browser, "figure")]
     first = ["probe-forest-1", "probe-heads-1", "probe-states-1", "topic-map", "probe-documents"]
     assert [name for name in names if name in first] == first
     assert names[: len(first)] == first
-    assert "What am I looking at?" in browser.find_element(By.CSS_SELECTOR, ".looking-at summary").text
-    assert complaints(browser) == []
+    assert "What am I looking at?" in find(browser, ".looking-at summary").text
 
 
-def test_a_head_that_is_clicked_is_shown_in_the_documents(
-    browser: webdriver.Chrome, served: Served, space: Path
-) -> None:
+def test_a_head_that_is_clicked_is_shown_in_the_documents(browser: Chrome, served: Served, space: Path) -> None:
     open_probe(browser, served, "single")
     probed = stored(space, "single")
     click_point(browser, ".plot[data-shown-in]", 1, 1)
-    said = browser.find_element(By.CSS_SELECTOR, ".head-choice [role=status]")
+    said = find(browser, ".head-choice [role=status]")
     until(browser, lambda: "Layer 1, head 1" in said.text)
     (row,) = (row for row in probed.heads if (row.layer, row.head) == (1, 1))
     assert f"difference {float(f'{row.effect.difference:.3g}'):g}" in said.text
@@ -106,38 +100,37 @@ def test_a_head_that_is_clicked_is_shown_in_the_documents(
     )
     assert len(chosen) == len(probed.shown) == 4
     assert all(layer == "1" and head.split(" ")[0] == "1" for layer, head in chosen)
-    listed = [item.text for item in browser.find_elements(By.CSS_SELECTOR, ".head-texts li")]
+    listed = [item.text for item in every(browser, ".head-texts li")]
     works = sorted((inside_topic(one, 1, 1) for one in probed.shown), key=lambda pair: pair[1] - pair[0])
     for item, (share, expected) in zip(listed, works, strict=True):
         assert item.endswith(f" {100 * share:.1f}% ({100 * expected:.1f}%)")
-    assert complaints(browser) == []
 
 
-def test_a_head_that_is_not_kept_is_said(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_head_that_is_not_kept_is_said(browser: Chrome, served: Served) -> None:
     open_probe(browser, served, "few-heads")
     click_point(browser, ".plot[data-shown-in]", 0, 1)
-    said = browser.find_element(By.CSS_SELECTOR, ".head-choice [role=status]")
+    said = find(browser, ".head-choice [role=status]")
     until(browser, lambda: "Layer 1, head 0" in said.text)
     assert "not kept in the documents below" in said.text
-    assert browser.find_elements(By.CSS_SELECTOR, ".head-texts li") == []
+    assert every(browser, ".head-texts li") == []
 
 
-def test_a_head_can_be_chosen_by_keys(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_head_can_be_chosen_by_keys(browser: Chrome, served: Served) -> None:
     open_probe(browser, served, "single")
-    layer, head = browser.find_elements(By.CSS_SELECTOR, ".head-choice select")
+    layer, head = every(browser, ".head-choice select")
     layer.send_keys("0")
     head.send_keys("1")
-    assert "Layer 0, head 1" in browser.find_element(By.CSS_SELECTOR, ".head-choice [role=status]").text
+    assert "Layer 0, head 1" in find(browser, ".head-choice [role=status]").text
     browser.refresh()  # the address has it
     until(browser, lambda: script(browser, "return document.querySelector('.head-choice [role=status]')"))
     until(browser, lambda: "Layer 0, head 1" in said_of_head(browser))
 
 
-def said_of_head(browser: webdriver.Chrome) -> str:
+def said_of_head(browser: Chrome) -> str:
     return str(script(browser, "return document.querySelector('.head-choice [role=status]').textContent"))
 
 
-def test_a_topic_that_is_clicked_shows_its_words(browser: webdriver.Chrome, served: Served, space: Path) -> None:
+def test_a_topic_that_is_clicked_shows_its_words(browser: Chrome, served: Served, space: Path) -> None:
     open_probe(browser, served, "single")
     topics = Topics.load(space / "single" / "topics-1")
     x, y, name = script(
@@ -146,62 +139,59 @@ def test_a_topic_that_is_clicked_shows_its_words(browser: webdriver.Chrome, serv
         "return [trace.x[0], trace.y[0], trace.text[0]]",
     )
     click_point(browser, ".plot.circles", x, y)
-    until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, ".details li"))
+    until(browser, lambda: every(browser, ".details li"))
     number = int(name)
-    read = [item.text for item in browser.find_elements(By.CSS_SELECTOR, ".details li")]
+    read = [item.text for item in every(browser, ".details li")]
     assert read[:5] == [
         f"{word} {100 * topics.probability[number, topics.words.index(word)]:.2f}%"
         for word in topics.top_words(number, 5)
     ]
     other = (number + 1) % len(topics)
     title = " ".join(topics.top_words(other, 3))
-    button = next(one for one in browser.find_elements(By.CSS_SELECTOR, "td button.plain") if one.text == title)
+    button = next(one for one in every(browser, "td button.plain") if one.text == title)
     script(browser, "arguments[0].click()", button)
-    assert browser.find_element(By.CSS_SELECTOR, ".details li b").text == topics.top_words(other, 1)[0]
-    assert complaints(browser) == []
+    assert find(browser, ".details li b").text == topics.top_words(other, 1)[0]
 
 
-def test_search_names_topics_and_marks_documents(browser: webdriver.Chrome, served: Served, space: Path) -> None:
+def test_search_names_topics_and_marks_documents(browser: Chrome, served: Served, space: Path) -> None:
     open_probe(browser, served, "single")
     topics, probed = Topics.load(space / "single" / "topics-1"), stored(space, "single")
-    box = browser.find_element(By.CSS_SELECTOR, ".search input")
+    box = find(browser, ".search input")
     box.send_keys("harbour", Keys.ENTER)
-    until(browser, lambda: "Topics of 'harbour'" in browser.find_element(By.CSS_SELECTOR, ".answer").text)
-    answer = browser.find_element(By.CSS_SELECTOR, ".answer").text
+    until(browser, lambda: "Topics of 'harbour'" in find(browser, ".answer").text)
+    answer = find(browser, ".answer").text
     joint = topics.shares * topics.probability[:, topics.words.index("harbour")]
     best = int(joint.argmax())
     assert f"topic {best} ({' '.join(topics.top_words(best, 3))}): {100 * joint[best] / joint.sum():.1f}%" in answer
     assert answer.count("topic's words") == int((joint > 0.01 * joint.sum()).sum())
     counts = [sum(piece.text == "harbour" for piece in one.pieces) for one in probed.shown]
-    assert len(browser.find_elements(By.CSS_SELECTOR, ".pieces .found")) == sum(counts)
+    assert len(every(browser, ".pieces .found")) == sum(counts)
     assert answer.count(" times") == np.count_nonzero(counts)
     script(browser, "arguments[0].value = ''", box)
     box.send_keys("<img src=x onerror=window.hacked=1>", Keys.ENTER)
-    until(browser, lambda: "is not in the topics'" in browser.find_element(By.CSS_SELECTOR, ".answer").text)
+    until(browser, lambda: "is not in the topics'" in find(browser, ".answer").text)
     assert script(browser, "return document.querySelectorAll('.answer img').length") == 0
-    assert complaints(browser) == []
 
 
-def test_two_models_stand_side_by_side(browser: webdriver.Chrome, served: Served, space: Path) -> None:
+def test_two_models_stand_side_by_side(browser: Chrome, served: Served, space: Path) -> None:
     both = folder_id(served, "both")
     open_probe(browser, served, "both")
-    choice = browser.find_element(By.CSS_SELECTOR, ".pane select")
+    choice = find(browser, ".pane select")
     assert choice.text.split() == ["all", "left", "right"]
     choice.send_keys("left")
-    until(browser, lambda: len(browser.find_elements(By.CSS_SELECTOR, ".pane [data-name^=probe-heads]")) == 1)
-    browser.find_element(By.CSS_SELECTOR, "#tools select").send_keys("both")
+    until(browser, lambda: len(every(browser, ".pane [data-name^=probe-heads]")) == 1)
+    find(browser, "#tools select").send_keys("both")
     until(browser, lambda: script(browser, "return document.body.dataset.beside") == both)
-    second = browser.find_elements(By.CSS_SELECTOR, ".pane")[1]
-    second.find_element(By.CSS_SELECTOR, "select").send_keys("right")
-    until(browser, lambda: len(second.find_elements(By.CSS_SELECTOR, "[data-name^=probe-heads]")) == 1)
-    titles = [one.text for one in browser.find_elements(By.CSS_SELECTOR, ".pane [data-name^=probe-heads] h3")]
+    second = every(browser, ".pane")[1]
+    find(second, "select").send_keys("right")
+    until(browser, lambda: len(every(second, "[data-name^=probe-heads]")) == 1)
+    titles = [one.text for one in every(browser, ".pane [data-name^=probe-heads] h3")]
     assert [title.split(":")[0] for title in titles] == ["left", "right"]
     ids = script(browser, "return [...document.querySelectorAll('[id]')].map(one => one.id)")
     assert len(ids) == len(set(ids))
-    left, right = (pane.rect for pane in browser.find_elements(By.CSS_SELECTOR, ".pane"))
+    left, right = (pane.rect for pane in every(browser, ".pane"))
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] <= right["x"]
-    assert complaints(browser) == []
 
 
 def test_a_saved_view_has_the_same_clicks(served: Served, space: Path, tmp_path: Path) -> None:
@@ -213,7 +203,7 @@ def test_a_saved_view_has_the_same_clicks(served: Served, space: Path, tmp_path:
     plots = page.count(b'<div class="plot ')
     with opened(tmp_path / "kept.html", plots) as browser:
         click_point(browser, ".plot[data-shown-in]", 0, 1)
-        until(browser, lambda: "Layer 1, head 0" in browser.find_element(By.CSS_SELECTOR, ".head-choice").text)
+        until(browser, lambda: "Layer 1, head 0" in find(browser, ".head-choice").text)
         assert complaints(browser) == []
 
 
@@ -234,7 +224,6 @@ def test_bad_questions_get_one_line(served: Served, path: str, query: dict[str, 
 
 
 def test_topics_that_are_a_link_to_elsewhere_are_not_read(space: Path, tmp_path: Path) -> None:
-    """A probe's folder whose topics were replaced by a link."""
     import shutil
 
     from topicscope.explorer.results_rooms import fitted

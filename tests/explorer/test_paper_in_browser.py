@@ -1,22 +1,18 @@
 """The room of the paper: verdicts as the page has them, and claims that are run from there."""
 
-from __future__ import annotations
-
 import re
-import time
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 
-from tests.browser import complaints, needs_browser, script
-from tests.explorer.in_browser import drawn_folder, folder_id, go, until
+from tests.browser import complaints, script
+from tests.explorer.in_browser import IN_BROWSER, drawn_folder, every, find, folder_id, go, until
 from tests.explorer.serving import Served, explorer
 from tests.waiting import wait_until
 from topicscope.paper import EXPERIMENTS, Context, chosen, read_reproduction, reproduce
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+pytestmark = IN_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +22,7 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def verdicts(browser: webdriver.Chrome) -> dict[str, list[str]]:
+def verdicts(browser: Chrome) -> dict[str, list[str]]:
     """By claim the cells of its row. Read at once: the page may be renewed at any time."""
     rows = script(
         browser,
@@ -36,17 +32,15 @@ def verdicts(browser: webdriver.Chrome) -> dict[str, list[str]]:
     return {name: cells for name, *cells in rows}
 
 
-def test_a_missing_claim_is_run_and_its_verdict_turns_up(
-    browser: webdriver.Chrome, served: Served, space: Path
-) -> None:
+def test_a_missing_claim_is_run_and_its_verdict_turns_up(browser: Chrome, served: Served, space: Path) -> None:
     identity = folder_id(served, "seed-3")
     go(browser, served, f"/paper?id={identity}")
     drawn_folder(browser, identity)
     assert list(verdicts(browser)) == ["figure7"]
-    missing = [row.text for row in browser.find_elements(By.CSS_SELECTOR, ".missing th")]
+    missing = [row.text for row in every(browser, ".missing th")]
     assert missing == [name for name in EXPERIMENTS if name != "figure7"]
-    browser.find_element(By.CSS_SELECTOR, "[aria-label='Run theorem1']").click()
-    said = browser.find_element(By.CSS_SELECTOR, ".missing .state")
+    find(browser, "[aria-label='Run theorem1']").click()
+    said = find(browser, ".missing .state")
     until(browser, lambda: said.text.startswith("Running: "))
     until(browser, lambda: "theorem1" in verdicts(browser))
     found = read_reproduction(space / "seed-3")
@@ -55,18 +49,17 @@ def test_a_missing_claim_is_run_and_its_verdict_turns_up(
     number = found.compared("theorem1")
     assert found.outcomes["theorem1"].verdict in shown[1]
     assert shown[2:5] == [number.name, number.paper, number.ours]
-    assert [row.text for row in browser.find_elements(By.CSS_SELECTOR, ".missing th")] == [
+    assert [row.text for row in every(browser, ".missing th")] == [
         name for name in EXPERIMENTS if name not in ("figure7", "theorem1")
     ]
-    assert complaints(browser) == []
 
 
-def test_without_a_folder_a_new_one_is_begun(tmp_path: Path, browser: webdriver.Chrome) -> None:
+def test_without_a_folder_a_new_one_is_begun(tmp_path: Path, browser: Chrome) -> None:
     with explorer(tmp_path / "runs") as served:
         browser.get(served.url)
         go(browser, served, "/paper")
-        until(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "[aria-label='Run figure8']"))
-        browser.find_element(By.CSS_SELECTOR, "[aria-label='Run figure8']").click()
+        until(browser, lambda: every(browser, "[aria-label='Run figure8']"))
+        find(browser, "[aria-label='Run figure8']").click()
         until(browser, lambda: "figure8" in verdicts(browser))
         assert list(read_reproduction(tmp_path / "runs" / "reproduce-1").outcomes) == ["figure8"]
         assert script(browser, "return document.querySelectorAll('.verdicts img[src^=data]').length") == 1
@@ -74,14 +67,14 @@ def test_without_a_folder_a_new_one_is_begun(tmp_path: Path, browser: webdriver.
         assert complaints(browser) == []
 
 
-def test_read_only_runs_nothing(space: Path, tmp_path: Path, browser: webdriver.Chrome) -> None:
+def test_read_only_runs_nothing(space: Path, tmp_path: Path, browser: Chrome) -> None:
     with explorer(space, "--read-only") as served:
         browser.get(served.url)
         identity = folder_id(served, "seed-3")
         go(browser, served, f"/paper?id={identity}")
         drawn_folder(browser, identity)
-        assert browser.find_elements(By.CSS_SELECTOR, ".missing th")
-        assert browser.find_elements(By.CSS_SELECTOR, ".missing button") == []
+        assert every(browser, ".missing th")
+        assert every(browser, ".missing button") == []
         body = {"name": "figure8", "id": identity}
         assert "read-only" in served.refusal("/api/paper/run", method="POST", body=body)
 
@@ -101,15 +94,6 @@ def test_bad_questions_get_one_line(served: Served, body: dict[str, object], why
     assert "\n" not in said
 
 
-def test_one_claim_at_a_time_in_a_folder(served: Served) -> None:
-    body = {"name": "figure8", "id": folder_id(served, "seed-3")}
-    started = served.json("/api/paper/run", method="POST", body=body)
-    assert "wait until it is done" in served.refusal("/api/paper/run", method="POST", body=body)
-    while served.json(f"/api/paper/run/{started['id']}")["running"]:
-        time.sleep(0.3)
-    assert "no such folder" in served.refusal("/api/paper/run/0000000000000000")
-
-
 def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
     status, page, _ = served.ask("/api/keep/paper", {"id": folder_id(served, "seed-3")})
     assert status == 200
@@ -117,11 +101,13 @@ def test_the_verdicts_can_be_kept_as_one_page(served: Served) -> None:
     assert page.count(b'<section class="part"') >= 1
 
 
-def test_a_server_follows_what_another_one_has_started(served: Served, space: Path) -> None:
+def test_one_claim_at_a_time_in_a_folder_and_another_server_follows_it(served: Served, space: Path) -> None:
     with explorer(space) as other:
-        body = {"name": "theorem2", "id": folder_id(other, "seed-3")}
+        body = {"name": "figure8", "id": folder_id(other, "seed-3")}
         started = other.json("/api/paper/run", method="POST", body=body)
+        assert "wait until it is done" in other.refusal("/api/paper/run", method="POST", body=body)
         assert wait_until(lambda: served.json("/api/paper", {"id": started["id"]})["running"])
         assert wait_until(lambda: not served.json(f"/api/paper/run/{started['id']}")["running"])
         assert wait_until(lambda: not other.json(f"/api/paper/run/{started['id']}")["running"])
-    assert "theorem2" in read_reproduction(space / "seed-3").outcomes
+    assert "figure8" in read_reproduction(space / "seed-3").outcomes
+    assert "no such folder" in served.refusal("/api/paper/run/0000000000000000")

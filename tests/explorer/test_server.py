@@ -1,12 +1,13 @@
 """The server: its contract, who may ask, and that the answers are those of the commands."""
 
-from __future__ import annotations
-
 import json
+import secrets
 import signal
 import socket
+import stat
 import subprocess
 from html import escape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import pytest
 import typer
 
 from tests.command import error_line, started, topicscope
-from tests.explorer.serving import Served, explorer
+from tests.explorer.serving import Served, explorer, start
 from topicscope.cli import theory
 from topicscope.cli.results import ASKED
-from topicscope.explorer.server import bound, names_of_machine
+from topicscope.explorer.app import FILLED_BY
+from topicscope.explorer.server import Addresses, bound, names_of_machine
 from topicscope.ground import InputError
 
 pytestmark = pytest.mark.process
@@ -97,16 +99,13 @@ def test_the_token_of_the_address_becomes_a_cookie(served: Served) -> None:
     assert "set-cookie" not in served.ask("/theory")[2]
 
 
-@pytest.mark.parametrize("host", ["example.org", "127.0.0.1", "localhost.evil.org:{port}", "127.0.0.1:1", ""])
-def test_other_names_of_the_host_are_refused(served: Served, host: str) -> None:
-    assert served.ask("/", headers={"Host": host.format(port=served.port)})[0] == 421
-
-
-@pytest.mark.parametrize("origin", ["http://example.org", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1"])
-def test_other_origins_are_refused(served: Served, origin: str) -> None:
-    sent = {"Origin": origin.format(port=served.port)}
-    assert served.ask("/api/folders", headers=sent)[0] == 403
-    assert served.ask("/api/runs", method="POST", body={"settings": {}}, headers=sent)[0] == 403
+def test_other_names_of_the_host_and_other_origins_are_refused(served: Served) -> None:
+    for host in ("example.org", "127.0.0.1", f"localhost.evil.org:{served.port}", "127.0.0.1:1", ""):
+        assert served.ask("/", headers={"Host": host})[0] == 421, host
+    for origin in ("http://example.org", "null", f"https://127.0.0.1:{served.port}", "http://127.0.0.1:1"):
+        sent = {"Origin": origin}
+        assert served.ask("/api/folders", headers=sent)[0] == 403, origin
+        assert served.ask("/api/runs", method="POST", body={"settings": {}}, headers=sent)[0] == 403, origin
     assert served.ask("/api/folders", headers={"Origin": f"http://127.0.0.1:{served.port}"})[0] == 200
 
 
@@ -141,12 +140,11 @@ def test_only_json_of_a_bounded_size_is_taken(served: Served) -> None:
     assert served.ask("/api/runs", method="POST", headers={"Transfer-Encoding": "chunked"})[0] == 413
 
 
-@pytest.mark.parametrize("path", ["/api/runs", "/api/folders", "/"])
-def test_other_methods_are_not_allowed(served: Served, path: str) -> None:
-    for method in ("DELETE", "PUT", "PATCH", "TRACE"):
+def test_other_methods_are_not_allowed(served: Served) -> None:
+    for path, method in product(("/api/runs", "/api/folders", "/"), ("DELETE", "PUT", "PATCH", "TRACE")):
         status, _, headers = served.ask(path, method=method)
         assert (status, headers["allow"]) == (405, "GET, HEAD, POST")
-    assert served.ask(path, method="DELETE", token=None)[0] == 403
+        assert served.ask(path, method=method, token=None)[0] == 403
 
 
 def test_the_first_page_names_the_workspace(tmp_path: Path) -> None:
@@ -157,16 +155,9 @@ def test_the_first_page_names_the_workspace(tmp_path: Path) -> None:
     assert "<b>runs" not in page
 
 
-@pytest.mark.parametrize(
-    ("room", "command"),
-    [
-        ("models", "topicscope probe MODEL --corpus TEXT --out"),
-        ("maps", "topicscope sweep GRID.yaml --out"),
-        ("time", "topicscope train --snapshots log --out"),
-    ],
-)
-def test_rooms_name_the_command_that_fills_them(served: Served, room: str, command: str) -> None:
-    assert f"{command} {served.workspace}/NAME" in served.ask(f"/{room}")[1].decode()
+def test_rooms_name_the_command_that_fills_them(served: Served) -> None:
+    for room, command in FILLED_BY.items():
+        assert command.format(folder=served.workspace / "NAME") in served.ask(f"/{room}")[1].decode()
 
 
 def test_a_port_that_is_taken_is_bad_input(served: Served, tmp_path: Path) -> None:
@@ -210,3 +201,71 @@ def test_a_server_for_other_machines_answers_to_the_names_of_this_one() -> None:
     assert name in names_of_machine("0.0.0.0")
     assert names_of_machine("127.0.0.1") == set()
     assert "example.org" not in names_of_machine("0.0.0.0")
+
+
+TOKEN = secrets.token_urlsafe(24)
+
+
+def test_an_address_is_for_this_user_alone_and_gone_when_the_server_ends(tmp_path: Path) -> None:
+    kept = Addresses(tmp_path / "runs" / ".explorer")
+    with kept.kept(8000, TOKEN):
+        (file,) = kept.folder.iterdir()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert (kept.ports(), kept.token(8000), kept.token(8001)) == ([8000], TOKEN, None)
+    assert (kept.ports(), kept.token(8000)) == ([], None)
+    assert not (tmp_path / "runs").exists()  # nothing was written there
+
+
+def test_what_others_have_written_is_left(tmp_path: Path) -> None:
+    kept = Addresses(tmp_path / "runs" / ".explorer")
+    with kept.kept(8000, TOKEN):
+        (kept.folder / "a.log").touch()
+    assert [path.name for path in kept.folder.iterdir()] == ["a.log"]
+
+
+@pytest.mark.parametrize("how", ["readable", "link", "folder", "short", "markup", "long", "binary"])
+def test_a_token_that_is_not_as_it_was_made_is_not_believed(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "server-8000"
+    content = {"short": "x", "markup": "<" * 32, "long": "x" * 200}.get(how, TOKEN)
+    target = tmp_path / "elsewhere" if how == "link" else file
+    if how == "folder":
+        file.mkdir()
+    else:
+        target.touch(0o600)
+        target.write_bytes(b"\xff" * 32 if how == "binary" else content.encode())
+    if how == "link":
+        file.symlink_to(target)
+    if how == "readable":
+        file.chmod(0o640)
+    assert Addresses(tmp_path).token(8000) is None
+    with Addresses(tmp_path).kept(8001, TOKEN):
+        assert Addresses(tmp_path).token(8001) == TOKEN
+
+
+def test_a_folder_that_cannot_be_written_is_no_reason_not_to_serve(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with Addresses(tmp_path / "file" / "x").kept(8000, TOKEN):
+        pass
+
+
+def test_the_next_server_after_a_kill_has_its_address(tmp_path: Path) -> None:
+    with explorer(tmp_path / "runs") as first:
+        with explorer(tmp_path / "runs") as second:  # as long as the first goes on
+            assert second.port != first.port
+            assert second.token != first.token
+            assert second.end(signal.SIGTERM) == 0
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+    with explorer(tmp_path / "runs", "--read-only") as other:
+        assert other.token != first.token
+        assert other.end() == 0
+    with explorer(tmp_path / "elsewhere", "--port", str(first.port)) as other:
+        assert (other.port, other.token != first.token) == (first.port, True)
+        assert other.end() == 0
+    with explorer(tmp_path / "runs") as third:
+        assert third.url == first.url
+        assert third.ask("/api/folders")[0] == 200
+        assert third.end() == 0
+    fourth = start(tmp_path / "runs")  # the third has ended in order
+    assert fourth.token != first.token
+    assert fourth.end() == 0

@@ -1,14 +1,12 @@
 """Theory under sliders in a notebook: the room's own controls and parts, answered by the kernel."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium import webdriver
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -61,13 +59,11 @@ def test_without_anywidget_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
         topicscope.explore_theory()
 
 
-def until(browser: webdriver.Chrome, what: Callable[[], Any]) -> Any:
+def until(browser: Chrome, what: Callable[[], Any]) -> Any:
     return WebDriverWait(browser, 120).until(lambda _: what())
 
 
-def settled(browser: webdriver.Chrome, bench: Any, setting: str) -> None:
-    """The kernel answers until the view shows a setting."""
-
+def settled(browser: Chrome, bench: Any, setting: str) -> None:
     def shows() -> bool:
         answer_all(browser, bench)
         return bool(inside(browser, bench, "return root.host.dataset.setting") == setting)
@@ -75,7 +71,7 @@ def settled(browser: webdriver.Chrome, bench: Any, setting: str) -> None:
     until(browser, shows)
 
 
-def part_text(browser: webdriver.Chrome, bench: Any, part: str) -> str:
+def part_text(browser: Chrome, bench: Any, part: str) -> str:
     return str(inside(browser, bench, f"return root.querySelector('[data-part={part}]').innerText"))
 
 

@@ -1,27 +1,25 @@
 """The room of time: a slider over steps; words in a plane, norms and contrasts at each of them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import complaints, needs_browser, script
-from tests.explorer.in_browser import drawn_folder, folder_id, go, until
+from tests.browser import script
+from tests.explorer.in_browser import IN_BROWSER, drawn_folder, every, find, folder_id, go, until
 from tests.explorer.serving import Served
 from tests.pretraining import small
 from topicscope.explorer.results_rooms import saved_steps, some_steps
 from topicscope.explorer.workspace import Workspace
+from topicscope.ground import InputError
 from topicscope.measure import layer_names, read_timeline
 from topicscope.pretraining import PretrainRun, pretrain, read_pretrain
 from topicscope.training import Run, RunConfig, read_run, sandbox_timeline, train
 
-pytestmark = [pytest.mark.process, pytest.mark.browser, needs_browser]
+pytestmark = IN_BROWSER
 
 SETTINGS = {
     "steps": 60,
@@ -47,19 +45,19 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return runs
 
 
-def open_folder(browser: webdriver.Chrome, served: Served, name: str) -> None:
+def open_folder(browser: Chrome, served: Served, name: str) -> None:
     identity = folder_id(served, name)
     go(browser, served, f"/time?id={identity}")
     drawn_folder(browser, identity)
 
 
-def move_to(browser: webdriver.Chrome, step: int, *keys: str) -> None:
-    browser.find_element(By.CSS_SELECTOR, ".scrub input").send_keys(*keys)
+def move_to(browser: Chrome, step: int, *keys: str) -> None:
+    find(browser, ".scrub input").send_keys(*keys)
     until(browser, lambda: script(browser, "return document.body.dataset.step") == str(step))
-    assert browser.find_element(By.CSS_SELECTOR, ".scrub output").text == f"step {step:,}"
+    assert find(browser, ".scrub output").text == f"step {step:,}"
 
 
-def plane_shown(browser: webdriver.Chrome) -> np.ndarray:
+def plane_shown(browser: Chrome) -> np.ndarray:
     """Words that the plot shows, in the order of the data, and the ends of its axes."""
     plot = "document.querySelector('[data-name=words] .plot')"
     until(browser, lambda: script(browser, f"return !!{plot}?.data"))
@@ -67,15 +65,15 @@ def plane_shown(browser: webdriver.Chrome) -> np.ndarray:
     return np.stack([x, y], 1)
 
 
-def axes_shown(browser: webdriver.Chrome) -> list[float]:
+def axes_shown(browser: Chrome) -> list[float]:
     plot = "document.querySelector('[data-name=words] .plot')"
     return list(script(browser, f"const l = {plot}.layout; return [...l.xaxis.range, ...l.yaxis.range]"))
 
 
-def table_cells(browser: webdriver.Chrome, title: str) -> dict[str, list[str]]:
-    for table in browser.find_elements(By.CSS_SELECTOR, ".moment table"):
-        if title in table.find_element(By.TAG_NAME, "caption").text:
-            rows = [row.find_elements(By.CSS_SELECTOR, "th, td") for row in table.find_elements(By.TAG_NAME, "tr")]
+def table_cells(browser: Chrome, title: str) -> dict[str, list[str]]:
+    for table in every(browser, ".moment table"):
+        if title in find(table, "caption").text:
+            rows = [every(row, "th, td") for row in every(table, "tr")]
             return {cells[0].text: [cell.text for cell in cells[1:]] for cells in rows[1:]}
     raise AssertionError(title)
 
@@ -88,9 +86,7 @@ def principal(vectors: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["one-hot", "embedded"])
-def test_words_move_in_a_plane_whose_axes_stay(
-    browser: webdriver.Chrome, served: Served, space: Path, name: str
-) -> None:
+def test_words_move_in_a_plane_whose_axes_stay(browser: Chrome, served: Served, space: Path, name: str) -> None:
     open_folder(browser, served, name)
     run = read_run(space / name)
     assert isinstance(run, Run)
@@ -110,10 +106,9 @@ def test_words_move_in_a_plane_whose_axes_stay(
         assert axes_shown(browser) == axes
     norm = table_cells(browser, "Norms at step 1")["W_V (value)"][0]
     assert norm == f"{run.metrics['norm_value'][1]:.4g}"
-    assert complaints(browser) == []
 
 
-def test_contrasts_are_those_of_the_timeline(browser: webdriver.Chrome, served: Served, space: Path) -> None:
+def test_contrasts_are_those_of_the_timeline(browser: Chrome, served: Served, space: Path) -> None:
     timeline = read_timeline(space / "timeline")
     for name in ("one-hot", "timeline"):
         open_folder(browser, served, name)
@@ -128,10 +123,9 @@ def test_contrasts_are_those_of_the_timeline(browser: webdriver.Chrome, served: 
         " plot.data.filter(trace => trace.line?.width === 1.8).map(trace => trace.x.length))",
     )
     assert all(lengths == [1] for lengths in drawn)  # step 0 alone is drawn strongly
-    assert complaints(browser) == []
 
 
-def test_a_run_plays_through_its_steps(browser: webdriver.Chrome, served: Served) -> None:
+def test_a_run_plays_through_its_steps(browser: Chrome, served: Served) -> None:
     steps = RunConfig.of(SETTINGS | {"snapshots": "log"}).snapshot_steps
     open_folder(browser, served, "one-hot")
     script(
@@ -139,28 +133,24 @@ def test_a_run_plays_through_its_steps(browser: webdriver.Chrome, served: Served
         "window.seen = []; new MutationObserver(() => window.seen.push(Number(document.body.dataset.step)))"
         ".observe(document.body, {attributeFilter: ['data-step']})",
     )
-    button = browser.find_element(By.CSS_SELECTOR, ".scrub button")
+    button = find(browser, ".scrub button")
     button.click()
     assert button.text == "Pause"
     until(browser, lambda: button.text == "Play")
     assert script(browser, "return window.seen") == list(steps)
     assert "step=60" in browser.current_url
-    assert complaints(browser) == []
 
 
-def test_a_run_without_snapshots_shows_its_norms_and_says_so(
-    browser: webdriver.Chrome, served: Served, space: Path
-) -> None:
+def test_a_run_without_snapshots_shows_its_norms_and_says_so(browser: Chrome, served: Served, space: Path) -> None:
     open_folder(browser, served, "bare")
-    assert "--snapshots log" in browser.find_element(By.ID, "view").text
+    assert "--snapshots log" in find(browser, "#view").text
     move_to(browser, 0, Keys.HOME)
     run = read_run(space / "bare")
     assert isinstance(run, Run)
     assert table_cells(browser, "Norms at step 0")["W_K (key)"][0] == f"{run.metrics['norm_key'][0]:.4g}"
-    assert complaints(browser) == []
 
 
-def test_a_pretraining_run_has_norms_by_layer(browser: webdriver.Chrome, served: Served, space: Path) -> None:
+def test_a_pretraining_run_has_norms_by_layer(browser: Chrome, served: Served, space: Path) -> None:
     open_folder(browser, served, "pretrain")
     move_to(browser, 0, Keys.HOME)
     run = read_pretrain(space / "pretrain")
@@ -168,7 +158,6 @@ def test_a_pretraining_run_has_norms_by_layer(browser: webdriver.Chrome, served:
     last = layer_names(run.metrics)[-1]  # of rows with the same seed the last one stays
     norms = [f"{run.metrics[f'norm_{part}_{last}'][0]:.4g}" for part in ("key", "query", "value")]
     assert table_cells(browser, "norms at step 0")[str(run.config.seed)] == [f"layer {last}", *norms]
-    assert complaints(browser) == []
 
 
 def test_the_view_of_a_step_can_be_kept(served: Served) -> None:
@@ -190,17 +179,12 @@ def test_steps_are_closer_at_the_start() -> None:
     assert some_steps(1) == [0]
 
 
-def test_several_runs_in_one_folder_are_named(tmp_path: Path) -> None:
-    train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
-    several = [place for place in Workspace(tmp_path / "runs").places() if place.several]
-    with pytest.raises(ValueError, match="holds several runs"):
-        saved_steps(several[0])
-
-
 def test_runs_that_were_trained_together_are_there_one_by_one(tmp_path: Path) -> None:
     train(RunConfig.of(SETTINGS | {"steps": 3}).with_seeds(2), tmp_path / "runs" / "two")
-    alone = {place.name: place for place in Workspace(tmp_path / "runs").places() if not place.several}
-    assert sorted(alone) == ["two/run-000", "two/run-001"]
-    moment = saved_steps(alone["two/run-001"]).moment
+    found = {place.name: place for place in Workspace(tmp_path / "runs").places()}
+    assert sorted(found) == ["two", "two/run-000", "two/run-001"]
+    with pytest.raises(InputError, match="holds several runs"):
+        saved_steps(found["two"])
+    moment = saved_steps(found["two/run-001"]).moment
     assert isinstance(moment, partial)
     assert moment.args[0].config.seed == 1

@@ -1,17 +1,17 @@
 """Which folders the explorer reads."""
 
-from __future__ import annotations
-
+import io
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.runs import Runs
-from topicscope.explorer.workspace import DEEPEST, Place, Workspace, identity, place_of
+from topicscope.explorer.runs import LiveRoom, Runs
+from topicscope.explorer.workspace import DEEPEST, Place, View, Workspace, identity, place_of
 from topicscope.ground import InputError, folders
 from topicscope.ground.folders import Kind
+from topicscope.pages import Figure, Lines, Section, Series
 
 ANY = Kind("train", 4, (), (), resumes="asked")
 
@@ -31,12 +31,6 @@ def test_folders_of_the_workspace_and_those_that_were_named_are_found(tmp_path: 
     space = Workspace(tmp_path / "runs", [tmp_path / "elsewhere"])
     assert {place.name for place in space.places()} == {"a", "deep/b", "c"}
     assert {place.state for place in space.places()} == {"done"}
-
-
-def test_a_folder_that_was_named_is_one_itself(tmp_path: Path) -> None:
-    one = folder(tmp_path / "x" / "probe")
-    [place] = Workspace(tmp_path / "runs", [one]).places()
-    assert (place.name, place.path) == ("probe", one)
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -69,7 +63,8 @@ def test_a_named_folder_may_be_a_link_and_its_neighbours_stay_closed(tmp_path: P
     one = folder(tmp_path / "far" / "one")
     folder(tmp_path / "far" / "two")
     (tmp_path / "link").symlink_to(one)
-    assert [place.path for place in Workspace(tmp_path / "runs", [tmp_path / "link"]).places()] == [one]
+    [place] = Workspace(tmp_path / "runs", [tmp_path / "link"]).places()
+    assert (place.name, place.path) == ("one", one)
 
 
 def test_depth_is_bounded_and_what_is_damaged_is_left_out(tmp_path: Path) -> None:
@@ -80,17 +75,6 @@ def test_depth_is_bounded_and_what_is_damaged_is_left_out(tmp_path: Path) -> Non
     (tmp_path / "runs" / "bad" / folders.ABOUT).write_text("{")
     folder(tmp_path / "runs" / ".hidden")
     assert [place.path for place in Workspace(tmp_path / "runs").places()] == [deep]
-
-
-def test_a_run_that_nobody_writes_is_interrupted(tmp_path: Path) -> None:
-    path = tmp_path / "runs" / "one"
-    space = Workspace(tmp_path / "runs")
-    with folders.open_folder(path, ANY, {"seed": 0}) as one:
-        [place] = space.places()
-        assert place.state == "running"
-        assert one.about.status == "running"
-    [place] = space.places()
-    assert place.state == "interrupted"
 
 
 def test_runs_that_are_trained_together_are_as_the_whole_is(tmp_path: Path) -> None:
@@ -120,6 +104,7 @@ def test_looking_does_not_keep_a_run_from_starting(tmp_path: Path) -> None:
         space.places()
         with folders.open_folder(path, ANY, {"seed": 0}, resume=True):
             assert space.places()[0].state == "running"
+        assert space.places()[0].state == "interrupted"  # nobody writes it
 
 
 def test_a_folder_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
@@ -181,3 +166,20 @@ def test_a_folder_whose_results_are_cut_off_is_damaged(tmp_path: Path) -> None:
     assert [place.state for place in space.places()] == ["damaged"]
     results.write_bytes(whole)
     assert [place.state for place in space.places()] == ["done"]
+
+
+def test_a_figure_of_one_table_is_kept_as_it_and_one_of_several_as_an_archive() -> None:
+    lines = [Lines(f"panel {n}", [Series("loss", [0.0, 1.0], [2.0, float(n)])]) for n in range(2)]
+
+    def kept(panels: int) -> tuple[str, bytes]:
+        figure = Figure("loss", "Loss", "Loss by step.", lines[:panels])
+        return View("A view", [Section("Loss", figures=[figure])]).file("loss", "csv")
+
+    name, content = kept(1)
+    assert name == "loss.csv"
+    assert content.decode().splitlines()[1:] == ["loss,0.0,2.0,,", "loss,1.0,0.0,,"]
+    name, content = kept(2)
+    assert name == "loss.zip"
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.namelist() == ["loss-1.csv", "loss-2.csv"]
+        assert archive.read("loss-2.csv").decode().splitlines()[-1] == "loss,1.0,1.0,,"

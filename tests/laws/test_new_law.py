@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from topicscope import InputError, RunConfig
-from topicscope.cli.reproduce import list_
+from topicscope.cli.results import list_
 from topicscope.laws import LAWS, TABLE, Law
 
 TOY = Law(

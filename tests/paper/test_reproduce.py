@@ -14,7 +14,7 @@ import pytest
 from tests.paper import samples
 from topicscope import InputError, read
 from topicscope.cli import shell
-from topicscope.cli.reproduce import outcome_table, print_outcome
+from topicscope.cli.results import outcome_table, print_outcome
 from topicscope.ground import EngineError, read_about, serial
 from topicscope.ground.files import sealed, unsealed
 from topicscope.pages import Figure, Verdict

@@ -21,7 +21,7 @@ from tests.paper import samples
 from tests.paper.conftest import IDS
 from tests.waiting import wait_until
 from topicscope.cli import shell
-from topicscope.cli.reproduce import Page, list_, outcome_table, reproduce as command
+from topicscope.cli.results import Page, list_, outcome_table, reproduce as command
 from topicscope.ground import InputError, folders
 from topicscope.pages import Figure, Lines, Series
 from topicscope.paper import (

@@ -279,21 +279,21 @@ import json, sys
 from tests.world import outside_prior
 from topicscope import RunConfig, laws, theory, train
 from topicscope.cli.main import application
-from topicscope.explorer import rooms, theory_room
+from topicscope.explorer import theory_room
 from typer.testing import CliRunner
 
 small = {"topic_model": {"topics": 4, "words_per_topic": 3}, "documents": {"kind": "pairs", "near": 0.75, "length": 9}}
 config = RunConfig.of(small, data={"documents": 40, "dev_documents": 20}, steps=5, device="cpu")
 again = RunConfig.of(config.as_dict())
 asked = theory_room.question({"prior": "pairs", "near": "0.75", "topics": "4", "words_per_topic": "3", "length": "9"})
-control = next(control for control in rooms.CONTROLS if control.name == "near")
+control = next(control for control in theory_room.CONTROLS if control.name == "near")
 print(json.dumps({
     "again": again == config,
     "floors": sorted(train(config).results["floors"]),
     "optimum": theory.optimum(config).loss,
     "room": theory.optimum(theory_room.World.of(asked.world)).loss,
     "control": [control.label, control.only, theory_room.limits()["near"]["expected"]],
-    "offered": "pairs" in next(control for control in rooms.CONTROLS if control.name == "prior").choices,
+    "offered": "pairs" in next(control for control in theory_room.CONTROLS if control.name == "prior").choices,
     "help": "pairs" in CliRunner().invoke(application(), ["train", "--help"]).output,
     "phase": laws.predicted_phase(config).code,
 }))

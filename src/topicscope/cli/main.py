@@ -52,10 +52,10 @@ class TheoryGroup(typer.core.TyperGroup):
 
 def application() -> typer.Typer:
     """The commands by panel of the help. They are imported here, so that an interruption meanwhile is answered too."""
-    from topicscope.cli import reproduce, results, runs, text
+    from topicscope.cli import results, runs, text
 
     panels: dict[str, dict[str, Callable[..., int]]] = {
-        "The paper": {"reproduce": reproduce.reproduce, "list": reproduce.list_},
+        "The paper": {"reproduce": results.reproduce, "list": results.list_},
         "The sandbox": {"train": runs.train, "sweep": runs.sweep},
         "Your models and text": {
             "topics": text.topics,
@@ -159,8 +159,7 @@ def own_fault(error: Exception) -> str:
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{os.path.basename(frame.filename)}, line {frame.lineno}"
     return (
-        f"this is a bug in topicscope: {type(error).__name__}: {one_line(error)} ({where}); please report it, with "
-        f"the traceback that {TRACEBACK}=1 prints"
+        f"this is a bug in topicscope: {type(error).__name__}: {one_line(error)} ({os.path.basename(frame.filename)}, "
+        f"line {frame.lineno}); please report it, with the traceback that {TRACEBACK}=1 prints"
     )

@@ -1,20 +1,24 @@
-"""What to do with results: `topicscope show`, `report`, `export`, `explore`; and `bench`, for maintainers."""
+"""`topicscope reproduce` and `list`: the paper's figures, tables and theorems with verdicts; what to do with results:
+`show`, `report`, `export`, `explore`; and `bench`, for maintainers.
+"""
 
 import importlib
 import sys
 import webbrowser
 from collections.abc import Iterator, Mapping
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.table import Column, Table
+from rich.text import Text
 
-from topicscope import exporting, pretraining
-from topicscope.cli import reproduce, runs, shell
-from topicscope.cli.shell import OUTPUT, AsJson, UsageError, misuse, option
+from topicscope import exporting, laws, pages, paper, pretraining
+from topicscope.cli import runs, shell
+from topicscope.cli.shell import OUTPUT, option, out_option
 from topicscope.ground import (
+    MOST,
     InputError,
     check_out,
     flat,
@@ -28,10 +32,154 @@ from topicscope.ground import (
 )
 from topicscope.reading import read
 
+COLOURS = {"reproduced": "green", "not reproduced": "red", "undecided": "yellow", "skipped": "yellow"}
+
+
+def reproduce(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="What to reproduce, for example figure2 theorem2 (default: everything).",
+            autocompletion=lambda incomplete: [name for name in paper.EXPERIMENTS if name.startswith(incomplete)],
+        ),
+    ] = None,
+    scale: Annotated[
+        Literal["quick", "full"], typer.Option(help="quick: minutes. full: the paper's sizes and more seeds.")
+    ] = "quick",
+    seed: Annotated[int, typer.Option(help="Seed of every random draw.", min=0, max=MOST)] = 0,
+    out: Annotated[
+        Path | None,
+        out_option(
+            "Folder for results, figures and the page; finished experiments in it are not run again. "
+            "Default: runs/reproduce..."
+        ),
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="For table1, table2, table5, figure3: model folder or hub id; may be repeated. "
+            "Default: five small models, trained on made-up texts.",
+        ),
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--corpus",
+            help="For table1, table2, table5, figure5, timeline: text, as 'topicscope probe' takes it; "
+            "may be repeated.",
+        ),
+    ] = None,
+    engine: shell.EngineOption = "local",
+    address: shell.AddressOption = None,
+    workers: shell.WorkersOption = None,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
+) -> int:
+    """Re-measure the paper: each claim with the paper's number, the theory's, ours, and a verdict.
+
+    Writes report.html, results.json and every figure as PNG, SVG and CSV. If interrupted, run it again to continue.
+
+    Example: [bold]topicscope reproduce figure2 theorem2 --out runs/two[/bold]
+    """
+    experiments, context = paper.chosen(ids), paper.Context(scale, seed, tuple(model or ()), tuple(corpus or ()))
+    variant = (f"-{scale}" if scale != "quick" else "") + (f"-seed-{seed}" if seed else "")
+    folder = out or Path("runs") / f"reproduce{variant}"
+    with shell.chosen_engine(engine, address, workers) as opened, progress_shown() as progress:
+        page = Page(folder)
+        reproduction = paper.reproduce(
+            experiments, context, folder, opened, progress, print_outcome, page.renew, yes=yes
+        )
+    shell.draw_result(paper.read_reproduction(folder), folder, page.drawn)  # outcomes of earlier calls too
+    payload = reproduction.as_dict()
+    for entry in payload["results"]:  # results.json has no times: it is the same for the same scale and seed
+        entry["seconds"] = reproduction.seconds.get(entry["id"])
+    printed = [*outcome_table(reproduction), *reproduction.summary(), f"page: {folder / 'report.html'}"]
+    lost = reproduction.regressions()
+    failure = shell.coloured(f"not reproduced, although the reference runs reproduced it: {', '.join(lost)}", "red")
+    return shell.emit(payload, printed, as_json=as_json, failures=[failure] if lost else [])
+
+
+def print_outcome(name: str, outcome: "paper.Outcome", seconds: float | None) -> None:
+    words = shell.coloured(paper.EXPERIMENTS[name].verdict_name(outcome.verdict), COLOURS[outcome.verdict])
+    typer.echo(f"{name}: {words}" if seconds is None else f"{name}: {words} ({seconds:.0f} s)", err=True)
+
+
+class Page:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.drawn: set[str] = set()  # experiments whose figures are drawn
+
+    def renew(self, reproduction: "paper.Reproduction") -> None:
+        """The folder is locked by this process meanwhile. Figures that were drawn once are not drawn again."""
+        done = len(reproduction.outcomes)
+        so_far = f"Still running: {done} experiments are done so far. Load the page again to see more."
+        intro = "\n\n".join([so_far, *reproduction.intro()])
+        sections = reproduction.sections()
+        pages.write_report(self.folder, shell.title_of(reproduction, self.folder), intro, sections, self.drawn)
+        self.drawn |= {section.title for section in sections}
+
+
+def outcome_table(reproduction: "paper.Reproduction") -> Iterator[shell.Printed]:
+    """One line per experiment, within 80 columns; several in a narrower terminal. The page has the rest."""
+    wide, ids = shell.results().width >= 80, max(map(len, reproduction.outcomes), default=0)
+    table = Table(
+        Column("id", min_width=ids),
+        *(Column(name, no_wrap=wide, overflow="fold") for name in ("verdict", "number", "paper", "ours")),
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    judged = [(paper.EXPERIMENTS[name], outcome.verdict) for name, outcome in reproduction.outcomes.items()]
+    for experiment, verdict in judged:
+        sign = "*" if reproduction.sizes(experiment.id) else ""
+        number = reproduction.compared(experiment.id)
+        shown = Text(experiment.verdict_name(verdict) + sign, style=COLOURS[verdict])
+        table.add_row(experiment.id, shown, number.name, number.paper, number.ours)
+    yield table
+    if len(judged) == 1:
+        yield f"Claim: {judged[0][0].claim}"
+    yield "'number' names what is compared; the page defines it and gives its unit. '-': the paper prints none."
+    if any(experiment.verdict_name(verdict) != verdict for experiment, verdict in judged):
+        yield "'as predicted', 'not as predicted': the claim is this project's, not the paper's"
+    if any(map(reproduction.sizes, reproduction.outcomes)):
+        yield "* the pattern is reproduced, but our number is more than 10% away from the paper's; see below"
+
+
+def list_(
+    what: Annotated[
+        Literal["experiments", "laws"],
+        typer.Argument(help="experiments: of the paper. laws: what theory predicts of which runs."),
+    ] = "experiments",
+    as_json: shell.AsJson = False,
+) -> int:
+    """List the experiments (id, claim, rough cost), or the laws (what they cover, status, error, where derived).
+
+    Example: [bold]topicscope list laws[/bold]
+    """
+    if what == "laws":  # the table decides where a prediction is drawn or printed
+        return shell.emit([law.as_dict() for law in laws.TABLE], [law_table()], as_json=as_json)
+    found = paper.EXPERIMENTS.values()
+    rows = ([e.id, e.claim, str(e.seconds)] for e in found)
+    return shell.emit(
+        [{"id": e.id, "claim": e.claim, "rule": e.rule, "seconds": e.seconds} for e in found],
+        [shell.table(["id", Column("claim", ratio=1), "about (s)"], rows)],
+        as_json=as_json,
+    )
+
+
+def law_table() -> Table:
+    covers, error = Column("covers", ratio=2), Column("error", ratio=1)
+    table = shell.table(["law", covers, "status", error, "derived in (docs)"], [])
+    for law in laws.TABLE:
+        text = f"{law.predicts}.\nCovers: {'; '.join(law.covers)}"
+        table.add_row(law.name, text, law.status, law.error, law.derived, end_section=True)
+    return table
+
 
 def show(
     folders: Annotated[list[Path], typer.Argument(help="Folders that any topicscope command wrote.")],
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Show finished folders of any kind. Runs are compared side by side: their results, and the settings that differ.
 
@@ -41,8 +189,7 @@ def show(
     for folder in folders:
         result = read(folder)
         results += [(run.folder, run) for run in result] if isinstance(result, list) else [(folder, result)]
-    entries = [entry(folder, result) for folder, result in results] if as_json else []
-    return shell.emit(entries, shown_beside(results), as_json=as_json)
+    return shell.emit([entry(*one) for one in results] if as_json else [], shown_beside(results), as_json=as_json)
 
 
 def entry(folder: Path, result: Any) -> dict[str, object]:
@@ -72,15 +219,13 @@ def shown_beside(results: list[tuple[Path, Any]]) -> Iterator[shell.Printed]:
         if len(results) > 1:
             yield f"{folder} ({result.kind}):"
         if result.kind == "reproduce":
-            yield from reproduce.outcome_table(result)
+            yield from outcome_table(result)
         elif not hasattr(result, "facts"):
             yield from shell.section_tables(result.sections())[:1]
         yield from result.summary()
 
 
-def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")],
-) -> int:
+def report(folder: Annotated[Path, typer.Argument(help="A folder that any topicscope command wrote.")]) -> int:
     """Draw a folder's results: figures as PNG, SVG and CSV, and a page.
 
     Example: [bold]topicscope report runs/demo[/bold]
@@ -107,7 +252,7 @@ def export(
     out: Annotated[Path | None, option("Where to write (default: beside DIR).", OUTPUT, "--out", "-o")] = None,
     model: Annotated[str | None, option("For hf: which model, if the probe has several.", OUTPUT)] = None,
     force: Annotated[bool, option("Replace an earlier export there.", OUTPUT, "--force")] = False,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Export a folder's results for other programs: to TensorBoard, to Parquet, or as a model folder with a card.
 
@@ -120,6 +265,7 @@ def export(
 
 CHECKOUT = Path(__file__).parents[3]  # of the repository, where topicscope is not installed from a wheel
 SERVER = "Server"
+# Options that a request may give: numbers and words, nothing that names a file or says where an answer goes
 ASKED = frozenset(
     [
         *("topics", "words_per_topic", "topics_per_document", "p_mask", "p_correct", "p_random"),
@@ -129,7 +275,6 @@ ASKED = frozenset(
         *("batch_noise", "output_bias"),
     ]
 )
-"""Options that a request may give: numbers and words, nothing that names a file or says where an answer goes."""
 
 
 def explore(
@@ -145,7 +290,7 @@ def explore(
     read_only: Annotated[
         bool, option("View only: no run can be started, paused or resumed.", SERVER, "--read-only")
     ] = False,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Open the explorer in the browser: change settings and see the theory, watch runs learn, browse results.
 
@@ -164,8 +309,11 @@ def explore(
         )
 
     def ready(url: str, bound: int) -> None:
-        told = [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."]
-        shell.emit({"url": url, "port": bound, "workspace": str(place.home)}, told, as_json=as_json)
+        shell.emit(
+            {"url": url, "port": bound, "workspace": str(place.home)},
+            [f"The explorer is at {url}", "Ctrl-C stops the explorer; its runs continue."],
+            as_json=as_json,
+        )
         sys.stdout.flush()
         if open_:
             webbrowser.open(url)
@@ -186,10 +334,15 @@ def answer(name: str, options: Mapping[str, str]) -> object:
         refuse_if(key not in known, f"{name} has no option {key!r:.80}; expected: {', '.join(known)}")
         flag = max(known[key].opts, key=len)
         arguments += [flag] * (text.lower() in ("true", "1")) if known[key].is_flag else [f"{flag}={text}"]
+    answers: list[object] = []
+    before = shell.ANSWERS.set(answers)
     try:
-        return shell.answered(partial(group.main, [name, *arguments, "--json"], standalone_mode=False))
-    except UsageError as error:
-        raise InputError(misuse(error)) from None
+        group.main([name, *arguments, "--json"], standalone_mode=False)
+    except shell.UsageError as error:
+        raise InputError(shell.misuse(error)) from None
+    finally:
+        shell.ANSWERS.reset(before)
+    return answers[0]
 
 
 def bench(

@@ -13,28 +13,7 @@ from rich.table import Table
 
 from topicscope import pages, pretraining, sweeps, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    OUTPUT,
-    WORLD,
-    AddressOption,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Device,
-    EngineOption,
-    Force,
-    KeptWords,
-    Out,
-    Resume,
-    WorkersOption,
-    WorldFrom,
-    Yes,
-    chosen_engine,
-    in_world,
-    option,
-    out_option,
-    world_of,
-)
+from topicscope.cli.shell import OUTPUT, WORLD, option, out_option
 from topicscope.ground import (
     FORCE_NEEDS_OUT,
     RESUME_NEEDS_OUT,
@@ -44,6 +23,7 @@ from topicscope.ground import (
     check_engine,
     check_folder,
     duration,
+    flat,
     folders,
     gather,
     parsed,
@@ -85,6 +65,7 @@ def run_configs(
 
     `complete` adds to the settings what options of another kind say.
     """
+    flags = flat(flags)
     refuse_if(force and out is None, FORCE_NEEDS_OUT)
     if not resume:
         one = kind.of(complete(gather(file, flags, assignments))).absolute()
@@ -103,11 +84,9 @@ def emit_runs(
     *,
     as_json: bool,
 ) -> int:
-    """The result of `train` or `pretrain`, one run or several. Runs that diverged are reported on stderr."""
     several = runs if isinstance(runs, list) else [runs]
     diverged = [f"topicscope: {run.summary()[0]}" for run in several if run.status == "diverged"]
-    payload = payloads if isinstance(runs, list) else payloads[0]
-    return shell.emit(payload, printed, as_json=as_json, failures=diverged)
+    return shell.emit(payloads if isinstance(runs, list) else payloads[0], printed, as_json=as_json, failures=diverged)
 
 
 def train(
@@ -117,8 +96,8 @@ def train(
     topics_per_document: Annotated[
         int | None, option("tau, for the priors fixed and infinite (default 3) and groups (default 2).", WORLD)
     ] = None,
-    world_from: WorldFrom = None,
-    words: KeptWords = None,
+    world_from: shell.WorldFrom = None,
+    words: shell.KeptWords = None,
     embedding: Annotated[str | None, option("one-hot or trained.", MODEL)] = None,
     uniform_attention: Annotated[bool, option("Freeze key and query at zero.", MODEL, "--uniform-attention")] = False,
     value: Annotated[str | None, option("trained, identity, blocks, diagonal or given.", MODEL)] = None,
@@ -138,14 +117,14 @@ def train(
         ),
     ] = None,
     floors: Annotated[bool, option("Compute the floors (lowest possible losses) at the end.", TRAINING)] = True,
-    config: ConfigFile = None,
-    set_: Assignments = None,
-    device: Device = None,
-    out: Out = None,
-    resume: Resume = False,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
+    device: shell.Device = None,
+    out: shell.Out = None,
+    resume: shell.Resume = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Train the paper's one-layer transformer on the paper's data, with any part trained or frozen.
 
@@ -153,18 +132,11 @@ def train(
     """
     zero = "zero" if uniform_attention else None
     flags = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior,
-        "documents.topics_per_document": topics_per_document,
-        "model.embedding": embedding,
-        "model.key": zero,
-        "model.query": zero,
-        "model.value": value,
-        "objective.loss": loss,
-        "objective.l2": l2,
-        "optimizer.name": optimizer,
-        "optimizer.lr": lr,
+        "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+        "documents": {"kind": prior, "topics_per_document": topics_per_document},
+        "model": {"embedding": embedding, "key": zero, "query": zero, "value": value},
+        "objective": {"loss": loss, "l2": l2},
+        "optimizer": {"name": optimizer, "lr": lr},
         "schedule": schedule,
         "steps": steps,
         "batch_size": batch_size,
@@ -174,7 +146,7 @@ def train(
         "device": device,
     }
     refuse_if(resume and world_from is not None, "--resume takes the world from the folder; leave --world-from out")
-    world = world_of(world_from, words)
+    world = shell.world_of(world_from, words)
     what = run_configs(
         training.RunConfig,
         training.stored_configs,
@@ -185,7 +157,7 @@ def train(
         out,
         resume=resume,
         force=force,
-        complete=partial(in_world, world),
+        complete=partial(shell.in_world, world),
     )
     model = (what[0] if isinstance(what, list) else what).model
     refuse_if(
@@ -197,8 +169,8 @@ def train(
     with progress_shown() as progress:
         result = run(what, out, resume=resume, force=force, progress=progress, yes=yes)
     several = result if isinstance(result, list) else [result]
-    printed = sentences(result, several, out, () if world is None else world.notes)
-    return emit_runs(result, [run.results for run in several], printed, as_json=as_json)
+    notes = () if world is None else world.notes
+    return emit_runs(result, [one.results for one in several], sentences(result, several, out, notes), as_json=as_json)
 
 
 def sentences(
@@ -212,7 +184,6 @@ def sentences(
 
 
 def runs_table(runs: "list[training.Run]") -> Table:
-    """A few runs side by side; of many one row each, with mean and spread below."""
     facts = [run.facts() for run in runs]
     if len(runs) <= MOST_COLUMNS:
         return shell.side_by_side("topicscope train", [f"seed {run.config.seed}" for run in runs], facts)
@@ -255,17 +226,17 @@ def pretrain(
     bf16: Annotated[bool, option("Mixed precision; GPUs only.", TRAINING, "--bf16")] = False,
     seed: Annotated[int | None, option("Seed of every random draw.", TRAINING, min=0)] = None,
     runs: Annotated[int, option("Number of seeds to train, one after another.", TRAINING, min=1)] = 1,
-    config: ConfigFile = None,
-    set_: Assignments = None,
-    device: Device = None,
-    out: Out = None,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
+    device: shell.Device = None,
+    out: shell.Out = None,
     snapshots: Annotated[
         str | None, option("Steps at which the model is kept: log (default), none, or '[0,10,100]'.", OUTPUT)
     ] = None,
-    resume: Resume = False,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    resume: shell.Resume = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Train a small transformer on any text, with attention started near zero, and measure every layer (Figure 5).
 
@@ -274,31 +245,24 @@ def pretrain(
     Example: [bold]topicscope pretrain --corpus articles.txt --steps 400 --out runs/pretrain[/bold]
     """
     flags = {
-        "text.corpus": corpus,
-        "text.text_field": text_field,
-        "text.split": split_text,
-        "tokenizer.existing": tokenizer,
-        "tokenizer.train": train_tokenizer,
-        "tokenizer.vocab_size": vocab_size,
-        "model.architecture": architecture,
-        "model.layers": layers,
-        "model.heads": heads,
-        "model.dim": dim,
+        "text": {"corpus": corpus, "text_field": text_field, "split": split_text},
+        "tokenizer": {"existing": tokenizer, "train": train_tokenizer, "vocab_size": vocab_size},
+        "model": {"architecture": architecture, "layers": layers, "heads": heads, "dim": dim},
         "steps": steps,
         "batch_size": batch_size,
         "length": length,
-        "optimizer.name": optimizer,
-        "optimizer.lr": lr,
-        "optimizer.warmup": warmup,
-        "held_out.share": held_out,
+        "optimizer": {"name": optimizer, "lr": lr, "warmup": warmup},
+        "held_out": {"share": held_out},
         "bf16": bf16 or None,
         "seed": seed,
         "device": None if resume else device,  # a run may go on elsewhere
     }
     given_as_yaml = {"model.init_scale": init_scale, "model.dropout": dropout, "snapshots": snapshots}
     assignments = [f"{name}={value}" for name, value in given_as_yaml.items() if value is not None] + (set_ or [])
-    both = "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train"
-    refuse_if(tokenizer is not None and train_tokenizer is not None, both)
+    refuse_if(
+        tokenizer is not None and train_tokenizer is not None,
+        "--tokenizer and --train-tokenizer are both given; give one: an existing tokenizer, or the kind to train",
+    )
     configs = run_configs(
         pretraining.PretrainConfig,
         pretraining.stored_configs,
@@ -322,17 +286,16 @@ def pretrain(
     if out is not None:
         with folders.lock(out):
             pages.write_report(out, f"topicscope pretrain: {out.name}", "\n\n".join(result.summary()), sections)
-        probe = f"probe it with: topicscope probe {several[0].folder}/model --corpus ..."
-        last = f"page: {out / 'report.html'}; {probe}"
+        last = f"page: {out / 'report.html'}; probe it with: topicscope probe {several[0].folder}/model --corpus ..."
     printed: list[shell.Printed] = [*shell.section_tables(sections), *result.summary(), last]
     return emit_runs(result, [run.results.as_dict() for run in several], printed, as_json=as_json)
 
 
 def sweep(
     grid: Annotated[Path, typer.Argument(help="YAML file: kind (the command to run), base settings, axes.")],
-    engine: EngineOption = "local",
-    address: AddressOption = None,
-    workers: WorkersOption = None,
+    engine: shell.EngineOption = "local",
+    address: shell.AddressOption = None,
+    workers: shell.WorkersOption = None,
     device: Annotated[
         str | None, option("Where all points run: cpu, cuda, or auto (a GPU if there is one).", RUNNING)
     ] = None,
@@ -349,9 +312,9 @@ def sweep(
         Path | None, out_option("Folder of the sweep (default: runs/sweep-NAME, for a grid NAME.yaml).")
     ] = None,
     resume: Annotated[bool, option("Continue what is in the folder; --no-resume requires a new one.", OUTPUT)] = True,
-    force: Force = False,
-    yes: Yes = False,
-    as_json: AsJson = False,
+    force: shell.Force = False,
+    yes: shell.Yes = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Run every point of a grid: in this process, on all cores, or on a Ray cluster. Run it again to continue.
 
@@ -378,7 +341,7 @@ def sweep(
     try:
         with (
             progress_shown() as progress,
-            chosen_engine(engine, address, workers, device="cuda" if on_gpu else "cpu") as opened,
+            shell.chosen_engine(engine, address, workers, device="cuda" if on_gpu else "cpu") as opened,
         ):
             result = sweeps.sweep(
                 points,
@@ -404,9 +367,12 @@ def sweep(
         *(*result.meanings(), *result.summary()),
         f"table: {folder / 'points.csv'}; page: {folder / 'report.html'}",
     ]
-    payload = {"folder": str(folder), "counts": result.counts, "rows": result.rows}
-    failures = [f"topicscope: {failed} of {len(result.rows)} points failed"] if failed else []
-    return shell.emit(payload, printed, as_json=as_json, failures=failures)
+    return shell.emit(
+        {"folder": str(folder), "counts": result.counts, "rows": result.rows},
+        printed,
+        as_json=as_json,
+        failures=[f"topicscope: {failed} of {len(result.rows)} points failed"] if failed else [],
+    )
 
 
 def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | None, as_json: bool) -> int:
@@ -437,8 +403,7 @@ def estimated(grid: "sweeps.Grid", folder: Path, engine: str, workers: int | Non
     packs = f"{cost.packs:,} {'pack' if cost.packs == 1 else 'packs'} (points that run together)"
     where = "in this process" if engine == "serial" else f"on {processes} of the engine {engine}"
     about = f"about {duration(seconds)} {where} ({duration(cost.core_seconds)} of one core), not counting start-up"
-    printed = [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"]
-    return shell.emit(payload, printed, as_json=as_json)
+    return shell.emit(payload, [f"{points}, in {packs}", f"{about}; {size(disk)} in {folder}"], as_json=as_json)
 
 
 def write_sweep(result: "sweeps.Sweep") -> list[Path]:

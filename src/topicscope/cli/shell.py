@@ -2,9 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -41,12 +41,11 @@ if TYPE_CHECKING:
     from topicscope.language import Probe, Topics, WordMap
     from topicscope.measure import Timeline
 
+# The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself
 UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__bases__[0])
-"""The base of typer's complaints about arguments; typer has it from click or, since 0.20, within itself."""
 
 
 def misuse(error: typer.BadParameter) -> str:
-    """What typer says of the arguments: in plain words, and with the value."""
     message = error.format_message().removesuffix(".")
     if isinstance(error.__cause__, pydantic.ValidationError):  # of typer since 0.26; before, it gave the value itself
         first = error.__cause__.errors()[0]
@@ -96,7 +95,6 @@ WorkersOption = Annotated[
 def chosen_engine(
     engine: str, address: str | None = None, workers: int | None = None, *, device: str = "cpu"
 ) -> AbstractContextManager[Engine]:
-    """The engine that the options name; a Ray task that computes on a GPU asks for one."""
     return open_engine(
         cast("Name", engine),
         workers=workers,
@@ -142,7 +140,7 @@ SHADES = " ░▒▓█"
 
 Printed = str | Table | Text  # a sentence, a table, a picture
 
-_taken: ContextVar[list[object] | None] = ContextVar("taken", default=None)  # of this thread alone
+ANSWERS: ContextVar[list[object] | None] = ContextVar("ANSWERS", default=None)  # of a caller in this thread who asks
 
 
 def results() -> Console:
@@ -160,13 +158,12 @@ def coloured(text: str, colour: str) -> str:
 
 def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failures: Collection[str] = ()) -> int:
     """Print JSON for programs, or what people read; and on stderr what failed. Returns the exit code."""
-    taken = _taken.get()
     if not as_json:
         print_all(printed)
-    elif taken is None:
+    elif (asked := ANSWERS.get()) is None:
         print(json.dumps(payload, allow_nan=False))
-    else:  # a caller in this process wants it (`answered`)
-        taken.append(payload)
+    else:
+        asked.append(payload)
     for line in failures:
         typer.echo(line, err=True)
     return 1 if failures else 0
@@ -174,25 +171,15 @@ def emit(payload: object, printed: Iterable[Printed], *, as_json: bool, failures
 
 def print_all(printed: Iterable[Printed]) -> None:
     for one in printed:
-        if isinstance(one, str):
-            results().print(shown(one), soft_wrap=True)
-        else:
-            results().print(one)
-
-
-def answered(run: Callable[[], object]) -> object:
-    """What `run` prints as JSON; nothing is printed."""
-    taken: list[object] = []
-    context = copy_context()
-    context.run(_taken.set, taken)
-    context.run(run)
-    return taken[0]
+        results().print(shown(one) if isinstance(one, str) else one, soft_wrap=isinstance(one, str))
 
 
 def table(headings: Iterable[str | Column], rows: Iterable[Iterable[str]], title: str = "") -> Table:
-    """A table to print. Cells are folded in a narrow terminal, so that no digit is cut off."""
-    columns = (Column(one, overflow="fold") if isinstance(one, str) else one for one in headings)
-    made = Table(*columns, title=title or None, title_justify="left")
+    made = Table(
+        *(Column(one, overflow="fold") if isinstance(one, str) else one for one in headings),
+        title=title or None,
+        title_justify="left",
+    )
     for row in rows:
         made.add_row(*row)
     return made
@@ -209,10 +196,9 @@ def section_tables(sections: Iterable[pages.Section]) -> list[Table]:
 def finish(
     result: "Probe | Timeline | Topics | WordMap", out: Path | None, given: Iterable[pages.TableData], *, as_json: bool
 ) -> int:
-    page = "--out DIR writes a page and the numbers"
     if out is not None:
         draw_result(result, out)
-        page = f"Written to {out}; its page is {out / 'report.html'}"
+    page = f"Written to {out}; its page is {out / 'report.html'}" if out else "--out DIR writes a page and the numbers"
     return emit(result.as_dict(), [*tables(given), *result.summary(), page], as_json=as_json)
 
 

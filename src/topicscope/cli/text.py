@@ -11,20 +11,7 @@ import typer
 
 from topicscope import language, pages, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    SETTINGS,
-    AddressOption,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Device,
-    EngineOption,
-    WorkersOption,
-    Yes,
-    chosen_engine,
-    option,
-    out_option,
-)
+from topicscope.cli.shell import SETTINGS, option, out_option
 from topicscope.ground import InputError, check_engine, gather, progress_shown, refuse_if
 
 TEXT, TOPICS, MEASURES, CONTROLS = "Text", "Topics", "Measures", "Controls"
@@ -34,22 +21,21 @@ Embedding = Annotated[
     option("matrix (word embeddings) or layer (with position, type and norm).", MEASURES, show_default="matrix"),
 ]
 OutReplaced = Annotated[
-    Path | None,
-    out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced."),
+    Path | None, out_option("Folder to write: new, empty, or an earlier one of this command, which is replaced.")
 ]
 
 
 class Common(TypedDict):
     """The options that no setting stands for. A command gets them together with its settings."""
 
-    config: ConfigFile
-    set_: Assignments
-    engine: EngineOption
-    address: AddressOption
-    workers: WorkersOption
+    config: shell.ConfigFile
+    set_: shell.Assignments
+    engine: shell.EngineOption
+    address: shell.AddressOption
+    workers: shell.WorkersOption
     out: OutReplaced
-    yes: Yes
-    as_json: AsJson
+    yes: shell.Yes
+    as_json: shell.AsJson
 
 
 def setting(kind: Any, text: str, panel: str, default: str | None = None, *names: str, **more: object) -> object:
@@ -116,7 +102,7 @@ OPTIONS: dict[str, object] = {
         "5",
     ),
     "seed": setting(int, "Seed of every random draw.", SETTINGS, "0"),
-    "device": Device,
+    "device": shell.Device,
 }
 DEFAULTS = {"quick": False, "engine": "serial", "yes": False, "as_json": False}  # all others: None
 
@@ -155,7 +141,7 @@ def run_on_engine(work: Callable[..., Made], settings: TextConfig, values: Commo
     if values["engine"] != "serial":
         language.check_inputs(settings)  # before processes are started; the command itself checks them as well
     device = getattr(settings, "device", "cpu")
-    engine = chosen_engine(values["engine"], values["address"], values["workers"], device=device)
+    engine = shell.chosen_engine(values["engine"], values["address"], values["workers"], device=device)
     with progress_shown() as progress, engine as opened:
         return work(settings, values["out"], engine=opened, progress=progress, yes=values["yes"])
 
@@ -178,11 +164,10 @@ def topics(*, quick: bool, **values: Unpack[Common]) -> int:
 
     Example: [bold]topicscope topics articles.jsonl.gz --tokenizer bert-base-uncased --out runs/topics[/bold]
     """
-    usual = language.TopicsConfig.QUICK if quick else {}
-    result = run_on_engine(language.fit_corpus, config_from(language.TopicsConfig, values, usual), values)
+    settings = config_from(language.TopicsConfig, values, language.TopicsConfig.QUICK if quick else {})
+    result = run_on_engine(language.fit_corpus, settings, values)
     compared = [pages.compared_table(result.compared)] if result.compared else []
-    tables = [pages.topic_model_table(result), *compared]
-    return shell.finish(result, values["out"], tables, as_json=values["as_json"])
+    return shell.finish(result, values["out"], [pages.topic_model_table(result), *compared], as_json=values["as_json"])
 
 
 @with_options(
@@ -196,8 +181,8 @@ def probe(*, quick: bool, checkpoints: list[str] | None, **values: Unpack[Common
     Example: [bold]topicscope probe bert-base-uncased --corpus articles.jsonl.gz --out runs/probe[/bold]
     """
     refuse_if(checkpoints, "probe has no option --checkpoints; use: topicscope timeline SNAPSHOTS --corpus FILES")
-    usual = language.ProbeConfig.QUICK if quick else {}
-    result = run_on_engine(language.probe, config_from(language.ProbeConfig, values, usual), values)
+    settings = config_from(language.ProbeConfig, values, language.ProbeConfig.QUICK if quick else {})
+    result = run_on_engine(language.probe, settings, values)
     tables = [  # the page has all of them
         *(pages.verdict_table(result.verdicts), pages.ratio_table(result.rows)),
         *([pages.head_table(result.heads, 5)] if result.heads else []),
@@ -247,7 +232,7 @@ def words(
     words: Annotated[list[str], typer.Argument(help="Words; a / starts the next group.")],
     embedding: Embedding = None,
     out: OutReplaced = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Draw the cosines between words (Figure 3). A word of several tokens is averaged over them and marked.
 

@@ -17,50 +17,15 @@ import numpy as np
 import typer
 from rich.table import Column, Table
 
-from topicscope import pages, training
+from topicscope import pages, theory, training
 from topicscope.cli import shell
-from topicscope.cli.shell import (
-    WORLD,
-    AsJson,
-    Assignments,
-    ConfigFile,
-    Force,
-    KeptWords,
-    Out,
-    Printed,
-    WorldFrom,
-    in_world,
-    option,
-    world_of,
-)
-from topicscope.ground import InputError, files, gather, progress_shown, read_about, refuse_if
-from topicscope.theory import (
-    ATTENTION_THEOREMS,
-    OPTIMUM_THEOREMS,
-    AttentionTheorem,
-    Certificate,
-    Convention,
-    Dynamics,
-    Embedding,
-    Loss,
-    Optimizer,
-    OptimumTheorem,
-    SecondStage,
-    Setting,
-    SymmetricOptimum,
-    ValueMatrix,
-    ValueOptimum,
-    Weighting,
-    attention_landscape,
-    dynamics,
-    optimum,
-    second_stage,
-    verify as all_certificates,
-)
+from topicscope.cli.shell import WORLD, option
+from topicscope.ground import InputError, files, flat, gather, progress_shown, read_about, refuse_if
 from topicscope.world import World, checked_word_topics, read_matrix
 
 app = typer.Typer()  # its help is said in main.py
 
+# What `Setting.of` takes, which has the defaults
 SETTING: dict[str, object] = {
     "topics": Annotated[int, typer.Option(help="T, number of topics.")],
     "words_per_topic": Annotated[int, typer.Option(help="v, words per topic.")],
@@ -69,11 +34,10 @@ SETTING: dict[str, object] = {
     "p_correct": Annotated[float, typer.Option(help="p_c, share of masked positions that show their word.")],
     "p_random": Annotated[float, typer.Option(help="p_r, share of masked positions that show a random word.")],
 }
-"""What `Setting.of` takes, which has the defaults."""
 LETTERS = dict(zip(SETTING, ("T", "v", "tau", "p_m", "p_c", "p_r"), strict=True))  # of the paper
 
 ConventionOption = Annotated[
-    Convention,
+    theory.Convention,
     typer.Option(
         help="exact: MASK is a word of its own topic. "
         "paper: words share all attention, positions showing MASK are left out."
@@ -89,14 +53,14 @@ def with_setting(run: Callable[..., int], *without: str) -> Callable[..., int]:
     `without` topics_per_document, that is 1: Theorems 1 and 2 do not depend on it.
     """
     hints = {name: hint for name, hint in SETTING.items() if name not in without}
-    defaults = inspect.signature(Setting.of).parameters
+    defaults = inspect.signature(theory.Setting.of).parameters
     sizes = [defaults[name].replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]) for name in hints]
     own = inspect.signature(run).parameters.values()
 
     @wraps(run)
     def command(**values: Any) -> int:
         numbers = {name: values.pop(name) for name in hints}
-        return run(setting=Setting.of(**dict.fromkeys(without, 1) | numbers), **values)
+        return run(setting=theory.Setting.of(**dict.fromkeys(without, 1) | numbers), **values)
 
     command.__annotations__ |= hints
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -105,7 +69,7 @@ def with_setting(run: Callable[..., int], *without: str) -> Callable[..., int]:
     return command
 
 
-def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
+def first_stage_command(theorem: Callable[[theory.Setting], theory.OptimumTheorem]) -> None:
     """The command of a first-stage theorem: its numbers, its matrix, and how far a given matrix is from it."""
     kind = get_type_hints(theorem)["return"]
     text = f"The {kind.given} to test: a .npy, .csv or .safetensors file, or the folder of a training run."
@@ -113,8 +77,8 @@ def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     def run(
         given: Annotated[str | None, typer.Option(f"--{kind.given}", help=text)] = None,
         *,
-        setting: Setting,
-        as_json: AsJson = False,
+        setting: theory.Setting,
+        as_json: shell.AsJson = False,
     ) -> int:
         proven = theorem(setting)
         payload: dict[str, object] = {"settings": proven.settings(), **proven.numbers()}
@@ -129,9 +93,10 @@ def first_stage_command(theorem: Callable[[Setting], OptimumTheorem]) -> None:
     register(theorem, with_setting(run, "topics_per_document"), "--topics 20 --words-per-topic 5")
 
 
-def theorem_printed(theorem: OptimumTheorem) -> Iterator[Printed]:
-    rows = ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
-    yield shell.table(["entry", "value", "meaning"], rows)
+def theorem_printed(theorem: theory.OptimumTheorem) -> Iterator[shell.Printed]:
+    yield shell.table(
+        ["entry", "value", "meaning"], ([name, f"{value:.7g}", meaning] for name, value, meaning in theorem.entries())
+    )
     setting = theorem.setting
     if setting.topic_model.vocabulary <= DRAWN:
         yield shell.word_map(theorem.matrix(), theorem.picture, [setting.v] * setting.T)
@@ -149,7 +114,7 @@ def is_run(path: str) -> bool:
     return about is not None and about.kind == "train"
 
 
-def check_world(given: str, theorem: OptimumTheorem) -> None:
+def check_world(given: str, theorem: theory.OptimumTheorem) -> None:
     """Raise InputError where a matrix is from a run in another world than that of the theorem."""
     if not is_run(given):
         return
@@ -158,24 +123,23 @@ def check_world(given: str, theorem: OptimumTheorem) -> None:
     sizes = {"topics": one.topic_model.topics, "words_per_topic": one.topic_model.words_per_topic}
     theirs, ours = sizes | vars(one.masking), theorem.settings()
     missing = [f"--{key.replace('_', '-')} {theirs[key]}" for key in ours if theirs[key] != ours[key]]
-    another = f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}"
-    refuse_if(missing and one.topic_model.uniform, another)
+    refuse_if(
+        missing and one.topic_model.uniform,
+        f"--{theorem.given}: the run in {given} has another world; add {' '.join(missing)}",
+    )
 
 
-def second_stage_command(theorem: Callable[[Setting], AttentionTheorem]) -> None:
-    """The command of a second-stage theorem: the best attention, and whether the theorem's bounds contain it."""
-
-    def run(*, setting: Setting, convention: ConventionOption = "exact", as_json: AsJson = False) -> int:
+def second_stage_command(theorem: Callable[[theory.Setting], theory.AttentionTheorem]) -> None:
+    def run(*, setting: theory.Setting, convention: ConventionOption = "exact", as_json: shell.AsJson = False) -> int:
         proven = theorem(setting)  # refuses a setting for which it is not defined
-        stage = second_stage(setting, proven.value_matrix, convention, theorem=theorem)
-        printed: list[Printed] = [attention_table(stage), *stage.summary()]
+        stage = theory.second_stage(setting, proven.value_matrix, convention, theorem=theorem)
+        printed: list[shell.Printed] = [attention_table(stage), *stage.summary()]
         return shell.emit(stage.as_dict() | proven.numbers(), printed, as_json=as_json)
 
-    example = "--topics 1000000 --words-per-topic 1000 --topics-per-document 100"
-    register(theorem, with_setting(run), example)
+    register(theorem, with_setting(run), "--topics 1000000 --words-per-topic 1000 --topics-per-document 100")
 
 
-def attention_table(stage: SecondStage) -> Table:
+def attention_table(stage: theory.SecondStage) -> Table:
     best = stage.optimum
     found = [*(f"{x:.4g}" for x in (best.alpha, best.beta, best.gamma)), f"{best.loss:.6f}"]
     return shell.table(
@@ -186,7 +150,7 @@ def attention_table(stage: SecondStage) -> Table:
 
 def landscape(
     value_matrix: Annotated[
-        ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
+        theory.ValueMatrix, typer.Option(help="W_V frozen at Theorem 2's blocks or at the diagonal optimum.")
     ] = "blocks",
     cap: Annotated[
         bool | None,
@@ -194,15 +158,15 @@ def landscape(
             "--cap/--no-cap", help="Cap predictions at 1 (default: only for diagonal in the paper convention)."
         ),
     ] = None,
-    out: Out = None,
-    force: Force = False,
+    out: shell.Out = None,
+    force: shell.Force = False,
     *,
-    setting: Setting,
+    setting: theory.Setting,
     convention: ConventionOption = "exact",
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """Find and draw the best attention for any finite setting (Figures 7 and 8)."""
-    result = attention_landscape(
+    result = theory.attention_landscape(
         setting,
         value_matrix,
         convention,
@@ -212,7 +176,7 @@ def landscape(
         draw=lambda result, folder: pages.draw_figure(result.sections()[0].figures[0], folder),
     )
     heading = "loss: the fuller a cell, the lower; beta grows from 1e-4 to the right, alpha from 1e-4 upwards"
-    printed: list[Printed] = [
+    printed: list[shell.Printed] = [
         shell.heat_map(-result.grid.loss[::-1], heading),
         attention_table(result.stage),
         *result.summary(),
@@ -221,22 +185,26 @@ def landscape(
     return shell.emit(result.as_dict(), printed, as_json=as_json)
 
 
-def verify(as_json: AsJson = False) -> int:
+def verify(as_json: shell.AsJson = False) -> int:
     """Derive every claim again by computation and report its error. Exit code 1 if one that should hold does not.
 
     Example: [bold]topicscope theory verify[/bold]
     """
     with progress_shown() as progress:
-        certificates = all_certificates(progress)
+        certificates = theory.verify(progress)
     failed = [c for c in certificates if c.should_hold and not c.holds]
-    payload = {"certificates": [asdict(c) for c in certificates], "failed": len(failed)}
-    shell.emit(payload, certificates_printed(certificates, failed), as_json=as_json)
+    shell.emit(
+        {"certificates": [asdict(c) for c in certificates], "failed": len(failed)},
+        certificates_printed(certificates, failed),
+        as_json=as_json,
+    )
     return 1 if failed else 0
 
 
-def certificates_printed(certificates: list[Certificate], failed: list[Certificate]) -> Iterator[Printed]:
-    """One row per claim, then notes on the cases that need one."""
-    claims: dict[tuple[str, bool], list[Certificate]] = {}
+def certificates_printed(
+    certificates: list[theory.Certificate], failed: list[theory.Certificate]
+) -> Iterator[shell.Printed]:
+    claims: dict[tuple[str, bool], list[theory.Certificate]] = {}
     for c in certificates:
         claims.setdefault((c.claim, c.should_hold), []).append(c)
     headings: list[str | Column] = [Column("claim", ratio=1), "cases", "error", "tolerance", "holds"]
@@ -251,7 +219,7 @@ def certificates_printed(certificates: list[Certificate], failed: list[Certifica
             yield f"- {c.claim}, {settings}: {c.note}"
 
 
-def claim_row(cases: list[Certificate]) -> list[str]:
+def claim_row(cases: list[theory.Certificate]) -> list[str]:
     first, good, count = cases[0], sum(c.holds for c in cases), len(cases)
     holds = ("yes" if good == count else "NO") if first.should_hold else f"not claimed ({good}/{count})"
     return [first.claim, str(count), f"{max(c.error for c in cases):.2g}", f"{first.tolerance:g}", holds]
@@ -279,8 +247,8 @@ def optimum_command(
             "File of the topics A instead: one row per word, one column per topic (.csv, .npy, .safetensors).", WORLD
         ),
     ] = None,
-    world_from: WorldFrom = None,
-    words: KeptWords = None,
+    world_from: shell.WorldFrom = None,
+    words: shell.KeptWords = None,
     prior: Annotated[
         str | None, option("dirichlet (default), fixed, groups or another prior of 'train'.", WORLD)
     ] = None,
@@ -296,7 +264,7 @@ def optimum_command(
         str | None, option("Words per document: N, LOW-HIGH or infinite (default 100-150).", WORLD)
     ] = None,
     weighting: Annotated[
-        Weighting,
+        theory.Weighting,
         option(
             "run: as 'train' weighs documents. documents: only those with masks. positions: masked positions equally.",
             WORLD,
@@ -309,35 +277,31 @@ def optimum_command(
         str | None,
         option("Compare W* with this: a training run's folder (its world is used), or a matrix file.", OUTPUT),
     ] = None,
-    config: ConfigFile = None,
-    set_: Assignments = None,
+    config: shell.ConfigFile = None,
+    set_: shell.Assignments = None,
     out: Annotated[Path | None, option("File to write W* to: .csv or .npy.", OUTPUT, "--out", "-o")] = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """The exact optimum W* under uniform attention and squared loss: any topics, prior, length and masking.
 
     Example: [bold]topicscope theory optimum --prior fixed --topics-per-document 3 --length 125[/bold]
     """
-    flags = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior,
-        "documents.topics_per_document": topics_per_document,
-        "documents.alpha": alpha,
-        "documents.groups": groups,
-        "documents.rho": rho,
-        "documents.length": None if length is None else parsed_length(length),
-        "masking.p_mask": p_mask,
-        "masking.p_correct": p_correct,
-        "masking.p_random": p_random,
-    }
+    documents = {"kind": prior, "topics_per_document": topics_per_document, "alpha": alpha}
+    flags = flat(
+        {
+            "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+            "documents": documents
+            | {"groups": groups, "rho": rho, "length": None if length is None else parsed_length(length)},
+            "masking": {"p_mask": p_mask, "p_correct": p_correct, "p_random": p_random},
+        }
+    )
     check_file(out, ".csv", ".npy")
     if matrix is not None and is_run(matrix):
         others = (*flags.values(), word_topics, world_from, words, config, set_, out)
-        asked = weighting != "run" or any(value is not None for value in others)
-        refuse_if(asked, "--matrix RUN takes the world from the run; leave the other options out")
+        given = weighting != "run" or any(value is not None for value in others)
+        refuse_if(given, "--matrix RUN takes the world from the run; leave the other options out")
         return compare_run(matrix, as_json=as_json)
-    settings = in_world(world_of(world_from, words), gather(config, flags, set_ or []))
+    settings = shell.in_world(shell.world_of(world_from, words), gather(config, flags, set_ or []))
     best = asked_optimum(settings, word_topics, weighting, whole=as_json and out is None)
     compared = {} if matrix is None else best.distances(read_matrix(matrix, "--matrix"))
     numbers = best.numbers()
@@ -345,7 +309,7 @@ def optimum_command(
     if out is not None:
         write_matrix(out, best.matrix())
         payload["written"] = str(out)
-    elif as_json and not isinstance(best, SymmetricOptimum):
+    elif as_json and not isinstance(best, theory.SymmetricOptimum):
         payload["matrix"] = best.matrix().tolist()
     written = [] if out is None else [f"W* is written to {out}"]
     printed = chain(optimum_printed(best, numbers), sentences(f"{matrix} is", compared), written)
@@ -361,8 +325,11 @@ def compare_run(folder: str, *, as_json: bool) -> int:
     numbers = {} if best is None else best.numbers()
     notes = [*numbers.get("notes", ()), *comparison.notes]
     payload = numbers | {"distances": compared} | ({"notes": notes} if notes else {})
-    told = () if best is None else optimum_printed(best, numbers)
-    printed = chain(told, comparison.notes, sentences("The run's value matrix is", compared))
+    printed = chain(
+        () if best is None else optimum_printed(best, numbers),
+        comparison.notes,
+        sentences("The run's value matrix is", compared),
+    )
     return shell.emit(payload, printed, as_json=as_json)
 
 
@@ -375,25 +342,27 @@ def sentences(subject: str, compared: dict[str, float]) -> list[str]:
 def parsed_length(text: str) -> int | list[int] | str:
     if text == "infinite":
         return text
-    wrong = f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150"
-    refuse_if(not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text), wrong)
+    refuse_if(
+        not re.fullmatch("[0-9]{1,9}(-[0-9]{1,9})?", text),
+        f"--length {text!r:.60}: expected N, LOW-HIGH or infinite, for example 125 or 100-150",
+    )
     low, *high = map(int, text.split("-"))
     return [low, *high] if high else low
 
 
 def asked_optimum(
-    settings: dict[str, object], word_topics: str | None, weighting: Weighting, *, whole: bool
-) -> ValueOptimum:
+    settings: dict[str, object], word_topics: str | None, weighting: theory.Weighting, *, whole: bool
+) -> theory.ValueOptimum:
     """W* of the world that settings describe, by the names of `train`; `whole`: to be printed entry by entry."""
     if word_topics is None:
         world = asked_world(settings)
         check_printed(0 if world.topic_model.uniform or not whole else world.topic_model.words)
-        return optimum(world, weighting=weighting)
+        return theory.optimum(world, weighting=weighting)
     columns = checked_word_topics(read_matrix(word_topics, "--word-topics"), f"--word-topics: {word_topics}")
     refuse_if("topic_model" in settings, "--word-topics gives the topics; leave all other topics out")
     check_printed(len(columns) if whole else 0)
     world = asked_world(settings | {"topic_model": {"topics": columns.shape[1], "words_per_topic": 1}})
-    return optimum(columns, world.prior, world.masking, weighting=weighting)
+    return theory.optimum(columns, world.prior, world.masking, weighting=weighting)
 
 
 def asked_world(settings: dict[str, object]) -> World:
@@ -421,7 +390,7 @@ def write_matrix(path: Path, matrix: np.ndarray) -> None:
         files.write(path, "".join(",".join(map(repr, row)) + "\n" for row in matrix.tolist()).encode())
 
 
-def optimum_printed(best: ValueOptimum, numbers: dict[str, Any]) -> Iterator[Printed]:
+def optimum_printed(best: theory.ValueOptimum, numbers: dict[str, Any]) -> Iterator[shell.Printed]:
     yield best.world
     if "same_topic" in numbers:
         columns = (numbers, numbers["limit"], numbers["theorem2"])
@@ -469,12 +438,12 @@ def dynamics_command(
     p_random: Annotated[float | None, option("p_r, share of them that show a random word.", MASKING)] = None,
     init_scale: Annotated[float, option("s, standard deviation of all weights at the start.", TRAINING)] = 1e-3,
     attention_dim: Annotated[int | None, option("d_a, rows of W_K and W_Q (default T v + 1).", TRAINING)] = None,
-    loss: Annotated[Loss, option("The loss, summed over the outputs.", TRAINING)] = "squared",
+    loss: Annotated[theory.Loss, option("The loss, summed over the outputs.", TRAINING)] = "squared",
     embedding: Annotated[
-        Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
+        theory.Embedding, option("one-hot words, or an embedding that is trained too.", TRAINING)
     ] = "one-hot",
     width: Annotated[int | None, option("d, width of a trained embedding (default T v + 1).", TRAINING)] = None,
-    optimizer: Annotated[Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
+    optimizer: Annotated[theory.Optimizer, option("flow is gradient flow; sgd and adam need --lr.", TRAINING)] = "flow",
     lr: Annotated[float | None, option("Learning rate.", TRAINING)] = None,
     eps: Annotated[float, option("Epsilon of adam.", TRAINING)] = 1e-8,
     loss_scale: Annotated[float, option("Factor on the loss: 1 / V if outputs are averaged.", TRAINING)] = 1.0,
@@ -485,7 +454,7 @@ def dynamics_command(
         bool, option("For adam: predictions have a trained bias.", TRAINING, "--output-bias")
     ] = False,
     out: Annotated[Path | None, option("File for the predicted norms: .png or .svg.", OUTPUT, "--out", "-o")] = None,
-    as_json: AsJson = False,
+    as_json: shell.AsJson = False,
 ) -> int:
     """When each stage of learning comes: rates, plateaus and half-times of value, key and query, in time and steps.
 
@@ -493,19 +462,14 @@ def dynamics_command(
     --optimizer sgd --lr 4[/bold]
     """
     check_file(out, ".png", ".svg")
+    documents = {"kind": prior or "fixed", "topics_per_document": topics_per_document, "alpha": alpha}
     world = {
-        "topic_model.topics": topics,
-        "topic_model.words_per_topic": words_per_topic,
-        "documents.kind": prior or "fixed",
-        "documents.topics_per_document": topics_per_document,
-        "documents.alpha": alpha,
-        "documents.length": parsed_length(length or "infinite"),
-        "masking.p_mask": p_mask,
-        "masking.p_correct": p_correct,
-        "masking.p_random": p_random,
+        "topic_model": {"topics": topics, "words_per_topic": words_per_topic},
+        "documents": documents | {"length": parsed_length(length or "infinite")},
+        "masking": {"p_mask": p_mask, "p_correct": p_correct, "p_random": p_random},
     }
-    found = dynamics(
-        World.of(gather(None, world, [])),
+    found = theory.dynamics(
+        World.of(gather(None, flat(world))),
         attention_dim=attention_dim,
         init_scale=init_scale,
         loss=loss,
@@ -518,25 +482,21 @@ def dynamics_command(
         batch_noise=batch_noise,
         output_bias=output_bias,
     )
-    written = {} if out is None else {"written": str(draw(found, out))}
-    drawn = (f"The predicted norms are drawn in {path}" for path in written.values())
-    printed: list[Printed] = [dynamics_table(found), *found.summary(), *drawn]
-    return shell.emit(found.as_dict() | written, printed, as_json=as_json)
-
-
-def draw(found: Dynamics, out: Path) -> Path:
-    figures = found.sections()[0].figures
-    refuse_if(not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
-    files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
-    return out
-
-
-def dynamics_table(found: Dynamics) -> Table:
+    written = {} if out is None else {"written": str(out)}
+    if out is not None:
+        figures = found.sections()[0].figures
+        refuse_if(not figures, f"--out {out}: no norms are predicted for this setting; run it without --out to see why")
+        files.write(out, pages.canvas(figures[0]).as_bytes(out.suffix[1:]))
     rows = (
         [row["stage"], row["quantity"], "not covered" if (x := row["value"]) is None else f"{x:.6g}", row["meaning"]]
         for row in found.table().to_pylist()
     )
-    return shell.table(["stage", "quantity", "value", "meaning"], rows)
+    printed: list[shell.Printed] = [
+        shell.table(["stage", "quantity", "value", "meaning"], rows),
+        *found.summary(),
+        *(f"The predicted norms are drawn in {path}" for path in written.values()),
+    ]
+    return shell.emit(found.as_dict() | written, printed, as_json=as_json)
 
 
 register(
@@ -545,9 +505,9 @@ register(
     "--value-matrix diagonal --topics 100 --words-per-topic 300 --topics-per-document 20 "
     "--convention paper --out runs/figure7",
 )
-for optimum_theorem in OPTIMUM_THEOREMS:
+for optimum_theorem in theory.OPTIMUM_THEOREMS:
     first_stage_command(optimum_theorem)
-for attention_theorem in ATTENTION_THEOREMS:
+for attention_theorem in theory.ATTENTION_THEOREMS:
     second_stage_command(attention_theorem)
 app.command("optimum")(optimum_command)
 app.command("dynamics")(dynamics_command)

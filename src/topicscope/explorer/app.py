@@ -17,17 +17,154 @@ from starlette.staticfiles import StaticFiles
 
 from topicscope import pages, training
 from topicscope.explorer import results_rooms, theory_room
-from topicscope.explorer.live_room import LiveRoom
-from topicscope.explorer.rooms import CONTROLS, FILLED_BY, FIRST_THINGS, LOOKING_AT, PRESETS, ROOMS, RUN_SETTINGS
-from topicscope.explorer.runs import PaperRoom, Runs, paper_view, settings_of
+from topicscope.explorer.runs import LiveRoom, PaperRoom, Runs, paper_view, settings_of
 from topicscope.explorer.workspace import FORMS, MEDIA, Place, View, Workspace, identity
 from topicscope.ground import InputError, files, flat, one_line, parse_json, refuse_if, shown
 
 OWN = Path(__file__).parent
 ASKER = "x-topicscope"  # header by which a page asks, and is refused
 
+# By name: the title, and what it is for
+ROOMS = {
+    "theory": (
+        "Theory",
+        "Change a setting, and see how the optimum, the best attention and the times of learning change.",
+    ),
+    "live": ("Live", "Start training and watch the two stages happen."),
+    "models": ("Models", "Explore a probe: layers, heads, topics, and the documents behind the numbers."),
+    "maps": ("Maps", "See any measure of a sweep over any two of its axes."),
+    "time": ("Time", "See how a run or a language model changes from step to step."),
+    "paper": ("Paper", "The paper's claims, with figures, rules and verdicts."),
+}
+
+# By room: the command that writes what it shows
+FILLED_BY = {
+    "models": "topicscope probe MODEL --corpus TEXT --out {folder}",
+    "maps": "topicscope sweep GRID.yaml --out {folder}",
+    "time": "topicscope train --snapshots log --out {folder}",
+}
+
+# By room: what a newcomer sees there
+LOOKING_AT = {
+    "theory": "One artificial world (topics, documents and masking), and what theory says about it. W* is the value "
+    "matrix that predicts masked words best as long as attention is uniform; its limit for long documents and Theorem "
+    "2 are shown beside it. Modes are directions that learn at their own rate, each with its half-time. The curves "
+    "show when value grows, then key and query. The last map is the loss over attention once the value matrix is "
+    "learnt, with its minimum and the interval in which the theorem places it. Move a slider or type a number; the "
+    "page's address holds the setting.",
+    "live": "The small transformer while it learns. The loss falls towards its floors (the losses that no model can "
+    "beat). Norms say how large each matrix has become: in the paper the value matrix rises first (stage 1), key and "
+    "query later (stage 2); stages are shaded as soon as they can be recognised, and thin curves are what theory "
+    "predicts. Below, the value matrix and the scores of attention, words ordered by topic: blocks along the diagonal "
+    "mean that topics are learnt. Each run has its own process and writes its own folder; closing this page or the "
+    "server does not stop it.",
+    "models": "A probe asks whether a language model keeps words of one topic together: in its embeddings, in its "
+    "hidden states, in its attention. Each answer has controls, which say whether chance, word frequency or "
+    "co-occurrence could explain it. Click a head in the map of layers by heads to see it in the documents; click a "
+    "topic to read its words; click a word of a document to see which words it attends to.",
+    "maps": "Each cell is one run of a sweep, or the mean of runs that differ only in settings that are not shown. "
+    "Choose which measure the colours show and which settings run to the right and upwards. Click a cell to see its "
+    "curves.",
+    "time": "The slider goes through the steps of training. Points are words, placed by what the model has learnt "
+    "about them. The axes are those of the last step and do not change, so you can see words of one topic come "
+    "together. Contrast: the mean of a measure for words of one topic minus that for words of different topics.",
+    "paper": "Each claim of the paper, measured again. A rule that was fixed beforehand decides whether the claim is "
+    "reproduced; 'sizes differ' means that the pattern is the same but the numbers are not. You can run claims that "
+    "the folder lacks from here.",
+}
+
+# Of a run: the setting's name, what it is, and what it may be where it is one of a few words
+RUN_SETTINGS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("topic_model.topics", "T, topics", ()),
+    ("topic_model.words_per_topic", "v, words per topic", ()),
+    ("documents.kind", "prior", tuple(sorted(theory_room.OFFERED))),
+    ("documents.topics_per_document", "tau, topics per document", ()),
+    ("documents.length", "words per document, or infinite", ()),
+    ("model.embedding", "embedding", ("one-hot", "trained")),
+    ("model.key", "key", ("trained", "zero")),
+    ("model.query", "query", ("trained", "zero")),
+    ("model.value", "value", ("trained", "identity", "blocks", "diagonal")),
+    ("model.init_scale", "initial scale", ()),
+    ("objective.loss", "loss", ("cross-entropy", "squared", "squared-mean")),
+    ("objective.l2", "L2", ()),
+    ("optimizer.name", "optimiser", tuple(training.OPTIMISERS)),
+    ("optimizer.lr", "learning rate", ()),
+    ("optimizer.eps", "epsilon of Adam", ()),
+    ("steps", "steps", ()),
+    ("batch_size", "documents per step", ()),
+    ("seed", "seed", ()),
+)
+
+# What the start page offers: a title, what it is, and its address
+FIRST_THINGS = [
+    (
+        "Change an assumption",
+        "See what theory says when topics overlap or documents are short, without running anything.",
+        "/theory?topics=5&words_per_topic=4&topics_per_document=2&overlap=0.25",
+    ),
+    (
+        "Watch two stages happen",
+        "Train the small transformer for less than a minute, and see value settle before attention: press Start.",
+        "/live?preset=two+stages",
+    ),
+    (
+        "Measure a claim of the paper",
+        "Each claim has its figure, its rule and its verdict; the quickest take seconds.",
+        "/paper",
+    ),
+]
+
+# By name: what is to be seen, and the settings
+PRESETS: dict[str, tuple[str, dict[str, object]]] = {
+    "two stages": (
+        "Value, then key and query: SGD in a small world, where theory predicts both (less than a minute).",
+        {
+            "topic_model": {"topics": 5, "words_per_topic": 4},
+            "documents": {"kind": "fixed", "topics_per_document": 2, "length": "infinite"},
+            "model": {"init_scale": 0.01, "prediction_bias": "none"},
+            "objective": {"loss": "squared"},
+            "optimizer": {"name": "sgd", "lr": 4.0},
+            "steps": 10_000,
+            "evaluate_every": 2000,
+            "data": {"dev_documents": 500},
+        },
+    ),
+    "Figure 4": (
+        "Norms of key, query and value against steps: the setting closest to the paper's curves.",
+        {
+            "model": {
+                "embedding": "trained",
+                "head": "untied",
+                "dim": 12,
+                "init_scale": 0.004,
+                "key_bias": "trained",
+                "query_bias": "trained",
+                "value_bias": "trained",
+            },
+            "objective": {"loss": "squared-mean"},
+            "optimizer": {"name": "adam", "lr": 0.001},
+            "steps": 1000,
+        },
+    ),
+    "Figure 2": (
+        "The value matrix under uniform attention: blocks of topics.",
+        {"model": {"key": "zero", "query": "zero"}, "objective": {"loss": "squared", "l2": 1e-4}, "steps": 2000},
+    ),
+    "Theorem 2": (
+        "Uniform attention and infinite documents: the value matrix converges to the theorem's optimum.",
+        {
+            "documents": {"kind": "fixed", "topics_per_document": 3, "length": "infinite"},
+            "model": {"key": "zero", "query": "zero", "prediction_bias": "none", "init_scale": 0.001},
+            "objective": {"loss": "squared"},
+            "optimizer": {"name": "sgd", "lr": 5.0},
+            "steps": 3000,
+        },
+    ),
+    "everything trained": ("The paper's run of Section 6.1: one-hot words, cross entropy, Adam.", {"steps": 2000}),
+}
+
+# What a command of `topicscope theory` prints with --json: its name, its options
 Answer = Callable[[str, Mapping[str, str]], object]
-"""What a command of `topicscope theory` prints with --json: its name, its options."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -56,7 +193,6 @@ def acting(work: Callable[[Mapping[str, object]], object]) -> Handler:
 
 
 def plain_query(request: Request) -> dict[str, str]:
-    """The query but for the token."""
     return {name: text for name, text in request.query_params.items() if name != "token"}
 
 
@@ -70,8 +206,6 @@ def attached(name: str) -> dict[str, str]:
 
 
 class Explorer:
-    """What the requests of one server share."""
-
     def __init__(self, workspace: Workspace, answer: Answer, *, read_only: bool = False) -> None:
         self.workspace, self.answer = workspace, answer
         self.runs = Runs(workspace, read_only=read_only)
@@ -79,7 +213,6 @@ class Explorer:
         self.templates = pages.environment(OWN)
 
     def end(self) -> None:
-        """Ends the streams. Runs go on."""
         self.live.ending = True
 
     def routes(self) -> list[Route | Mount]:
@@ -128,11 +261,10 @@ class Explorer:
         return self.workspace.find(identity) if identity else None
 
     def page(self, room: str, _: Request) -> str:
-        """The page of a room; what it shows comes with the requests of its script."""
         return self.templates.get_template("room.html.jinja").render(
             room=room,
             rooms=ROOMS,
-            controls=CONTROLS,
+            controls=theory_room.CONTROLS,
             parts=theory_room.PARTS,
             limits=theory_room.limits(),
             things=FIRST_THINGS,
@@ -153,8 +285,8 @@ class Explorer:
         return pages.map_html(pages.point_map(sweep), results_rooms.chosen(sweep, plain_query(request)))
 
     def map_curves(self, request: Request) -> dict[str, dict[str, str]]:
-        asked = map(whole_number, request.query_params.get("rows", "").split(","))
-        rows = [number for number in asked if number is not None]
+        asked = request.query_params.get("rows", "").split(",")
+        rows = [number for text in asked if (number := whole_number(text)) is not None]
         sweep = results_rooms.sweep_of(self.place(request))
         return pages.curves_of_rows(pages.point_map(sweep), sweep.curves_of, rows)
 
@@ -169,17 +301,17 @@ class Explorer:
 
     def change_run(self, request: Request) -> dict[str, str]:
         place, action = self.place(request), request.path_params["action"]
-        actions = {"pause": self.runs.pause, "stop": self.runs.stop, "resume": self.runs.resume}
+        asked = {"pause": training.ask_to_pause, "stop": training.ask_to_stop}
+        actions = {name: partial(self.runs.ask, end) for name, end in asked.items()} | {"resume": self.runs.resume}
         refuse_if(action not in actions, f"expected one of: {', '.join(actions)}")
         actions[action](place)
         return {"id": place.id}
 
     async def live_events(self, request: Request) -> Response:
-        runs = list(dict.fromkeys(request.query_params.getlist("id")))
+        runs = dict.fromkeys(request.query_params.getlist("id"))
         return StreamingResponse(self.live.events(runs), media_type="text/event-stream")
 
     def model(self, request: Request) -> dict[str, object]:
-        """A folder's sections; of a probe also its models, and of one of them alone."""
         query, place = request.query_params, self.place(request)
         view = results_rooms.models_view(place, whole_number(query.get("model")))
         html = view.fragment("beside-" if "beside" in query else "")
@@ -202,8 +334,7 @@ class Explorer:
 
     def kept_page(self, request: Request) -> Response:
         kind = request.path_params["kind"]
-        view = self.view(kind, plain_query(request))
-        return HTMLResponse(view.page(), headers=attached(f"topicscope-{kind}.html"))
+        return HTMLResponse(self.view(kind, plain_query(request)).page(), headers=attached(f"topicscope-{kind}.html"))
 
     def kept_figure(self, request: Request) -> Response:
         kind, figure, form = (request.path_params[name] for name in ("kind", "figure", "format"))
@@ -226,9 +357,8 @@ class Explorer:
 
 
 def theory_part(request: Request) -> str:
-    part = request.path_params["part"]
-    known = ", ".join(theory_room.PARTS)
-    refuse_if(part not in theory_room.PARTS, f"no such part of this page; expected one of: {known}")
+    part, parts = request.path_params["part"], theory_room.PARTS
+    refuse_if(part not in parts, f"no such part of this page; expected one of: {', '.join(parts)}")
     return theory_room.part_view(part, theory_room.question(plain_query(request))).fragment()
 
 

@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from topicscope import pages, training
 from topicscope.explorer import theory_room
-from topicscope.explorer.rooms import CONTROLS
 from topicscope.ground import refuse_if
 
 OWN = Path(__file__).parent
@@ -21,7 +20,7 @@ class TheoryBench(pages.NotebookView):
         self.question = question
         controls = pages.environment(OWN).get_template("theory.html.jinja")
         html = Markup('<div class="notebook explorer">{}</div>').format(
-            Markup(controls.render(controls=CONTROLS, parts=theory_room.PARTS, limits=theory_room.limits()))
+            Markup(controls.render(controls=theory_room.CONTROLS, parts=theory_room.PARTS, limits=theory_room.limits()))
         )
         super().__init__("bench", html, self.answer, (OWN / "static" / "explorer.css").read_text())
 

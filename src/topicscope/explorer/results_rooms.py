@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from topicscope import laws, pages, training
-from topicscope.explorer.workspace import Place, View, folder_view, place_of, read_again
+from topicscope.explorer.workspace import Place, View, place_of, read_again
 from topicscope.ground import InputError, load_settings, one_line, refuse_if, shown
 
+# How the names of figures begin whose sections come first; the others follow in the order of the page
 FIRST = ("probe-forest", "probe-heads", "probe-states", "topic-map", "probe-documents")
-"""How the names of figures begin whose sections come first; the others follow in the order of the page."""
 MOST_TOPICS = 5  # of a word that are listed
 LEAST_SHARE = 0.01  # of a word's occurrences that a topic has to have
 LONGEST_WORD = 100  # characters
@@ -23,13 +23,14 @@ LONGEST_WORD = 100  # characters
 
 def models_view(place: Place, model: int | None = None) -> View:
     """What the page of the folder has, with the fitted topics of a probe; `model`: the number of one of its models."""
+    probe = read_again(place)
     if place.kind != "probe":
-        return folder_view(place)
-    probe, name = read_again(place), model_of(place, model)
+        return View(f"topicscope {place.kind}: {shown(place.name)}", probe.sections(), probe.intro())
+    name = model_of(place, model)
     mine = probe if name is None else probe.of_model(name)
     title = f"topicscope probe: {place.name}" + ("" if name is None else f", {probe.models[name]}")
-    whole: list[pages.Section] = [*mine.sections(), *topic_sections(place, name)]
-    return View(title, sorted(whole, key=rank), probe.intro() if name is None else mine.summary())
+    sections = sorted([*mine.sections(), *topic_sections(place, name)], key=rank)
+    return View(title, sections, probe.intro() if name is None else mine.summary())
 
 
 def model_of(place: Place, number: int | None) -> str | None:
@@ -58,10 +59,11 @@ def topic_sections(place: Place, model: str | None) -> list[pages.Section]:
 
 
 def named(section: pages.Section, models: str, number: int) -> pages.Section:
-    drawn = [
-        replace(figure, name=f"{figure.name}-{number}", title=f"{models}: {figure.title}") for figure in section.figures
-    ]
-    return replace(section, title=f"{models}: {section.title}", figures=drawn)
+    return replace(
+        section,
+        title=f"{models}: {section.title}",
+        figures=[replace(one, name=f"{one.name}-{number}", title=f"{models}: {one.title}") for one in section.figures],
+    )
 
 
 def fitted(place: Place, model: str | None = None) -> list[tuple[str, Any]]:
@@ -103,9 +105,7 @@ def model_names(place: Place) -> list[str]:
 
 
 def topics_of_word(place: Place, word: str, model: int | None = None) -> dict[str, Any]:
-    """The topics of a word, for each tokenizer of a probe's models or for one model alone."""
-    text = word.strip()[:LONGEST_WORD]
-    found = fitted(place, model_of(place, model))
+    text, found = word.strip()[:LONGEST_WORD], fitted(place, model_of(place, model))
     return {"word": text, "answers": [{"models": models, **word_in(topics, text)} for models, topics in found]}
 
 
@@ -133,13 +133,10 @@ def word_in(topics: Any, text: str) -> dict[str, object]:
 
 MOST_STEPS = 80  # of a run that has no snapshots
 RESAMPLES = 200  # of the intervals that are computed here
-NO_SNAPSHOTS = "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log."
 
 
 @dataclass(frozen=True)
 class SavedSteps:
-    """The steps that a folder has saved; `note` says what it lacks."""
-
     steps: list[int]
     moment: Callable[[int], list[pages.Section]]  # what is to be seen at a step
     note: str = ""
@@ -171,7 +168,11 @@ def saved_run_steps(place: Place) -> SavedSteps:
     run = watched.run()
     refuse_if(not watched.rows, f"{place.name} has not written its first steps yet; come back in a moment")
     if len(watched.snapshot_steps()) < 2:
-        return SavedSteps(some_steps(watched.rows), partial(pages.run_moment, run, None, None), NO_SNAPSHOTS)
+        return SavedSteps(
+            some_steps(watched.rows),
+            partial(pages.run_moment, run, None, None),
+            "No weights of earlier steps were saved, so words cannot be followed: train with --snapshots log.",
+        )
     config, snapshots = training.read_snapshots(place.path)
     try:
         timeline = training.snapshot_timeline(config, snapshots, RESAMPLES)
@@ -189,9 +190,9 @@ def some_steps(count: int) -> list[int]:
 
 def time_view(place: Place, step: int | None = None) -> View:
     saved = saved_steps(place)
-    chosen = saved.steps[-1] if step is None else step
-    known = f"there are steps {saved.steps[0]} to {saved.steps[-1]}"
-    refuse_if(chosen not in saved.steps, f"nothing was saved at step {chosen}; {known}")
+    first, last = saved.steps[0], saved.steps[-1]
+    chosen = last if step is None else step
+    refuse_if(chosen not in saved.steps, f"nothing was saved at step {chosen}; there are steps {first} to {last}")
     title = f"topicscope {place.kind}: {shown(place.name)}, step {chosen:,}"
     return View(title, saved.moment(chosen), [saved.note] if saved.note else [])
 
@@ -202,7 +203,6 @@ MOST_CURVES = 8  # points whose curves are drawn at once, as in sweep.js
 NO_AXIS = "-"
 ONE_AT_A_TIME = threading.Semaphore()
 ADAM = "Points of Adam are predicted for full batches; with small ones key and query take longer."
-NONE = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
 
 
 class Prediction:
@@ -236,7 +236,6 @@ class Prediction:
                 self.trouble = f"it failed: {one_line(error)}"
 
     def as_dict(self) -> dict[str, object]:
-        """How far the work is, and what is known. Work that was given up begins again."""
         refuse_if(self.trouble, self.trouble)
         with self.lock:
             self.asked = time.monotonic()
@@ -250,7 +249,8 @@ class Prediction:
 def prediction(place: Place) -> Prediction:
     """Begun at the first request; kept until the folder is written anew, or other folders are asked for."""
     grid = sweep_of(place).grid
-    refuse_if(grid.kind != "train", NONE)
+    other = "the laws describe the training of the small transformer ('train'); this sweep is of another command"
+    refuse_if(grid.kind != "train", other)
     return Prediction([point.config for point in grid.points])
 
 

@@ -1,8 +1,15 @@
-"""What the explorer starts: runs and experiments, each a process of its own that writes a folder and goes on alone.
+"""What the explorer starts (runs and experiments, each a process that writes a folder and goes on alone), and what runs
+show while they go on, as a stream of events.
 
-Pausing is asked for by a file in the folder, so any server can, also one that did not start the run.
+Pausing is asked for by a file in the folder, so any server can, also one that did not start the run. A page has one
+stream for all of its runs: a browser opens six connections to a server at most. An event has the run's id and state,
+its step, the sentence of the moment, and HTML of what has changed. One reader per run serves all browsers.
 """
 
+import asyncio
+import contextlib
+import itertools
+import json
 import os
 import re
 import shutil
@@ -10,12 +17,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from topicscope import paper, training
-from topicscope.explorer.workspace import Place, View, Workspace, identity, place_of, written
-from topicscope.ground import METRICS, InputError, assign, flat, parsed, refuse, refuse_if, shown, write_yaml
+import anyio.to_thread
+
+from topicscope import pages, paper, training
+from topicscope.explorer.workspace import Place, View, Workspace, damage, identity, place_of, written
+from topicscope.ground import METRICS, InputError, assign, flat, folders, parsed, refuse, refuse_if, shown, write_yaml
 
 MOST_AT_ONCE = 4
 PRINTED = "topicscope: "  # how lines of a command begin
@@ -40,7 +51,6 @@ class Runs:
         self.lock = threading.Lock()
 
     def start(self, settings: Mapping[str, object], name: str = "") -> Path:
-        """Check the settings and start a run of them in a new folder, which is returned."""
         config = config_of(settings)
         with self.lock:
             self.check_room()
@@ -57,18 +67,11 @@ class Runs:
             self.check_room()
             self.spawn(place.path, "--resume")
 
-    def pause(self, place: Place) -> None:
-        self.check_running(place)
-        training.ask_to_pause(place.path)
-
-    def stop(self, place: Place) -> None:
-        self.check_running(place)
-        training.ask_to_stop(place.path)
-
-    def check_running(self, place: Place) -> None:
+    def ask(self, to_end: Callable[[Path], None], place: Place) -> None:
+        """Ask a run to pause, or to stop for good."""
         self.check_allowed()
-        over = place.kind != "train" or place.state != "running"
-        refuse(together(place), (over, f"{place.name} is not running"))
+        refuse(together(place), ((place.kind, place.state) != ("train", "running"), f"{place.name} is not running"))
+        to_end(place.path)
 
     def check_allowed(self) -> None:
         refuse_if(self.read_only, "this explorer is read-only; start it without --read-only to run things")
@@ -77,15 +80,17 @@ class Runs:
         self.check_allowed()
         active = {name for name in self.started if self.is_starting(name)}
         active |= {place.id for place in self.workspace.places() if place.kind == "train" and place.state == "running"}
-        most = f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait"
-        refuse_if(len(active) >= MOST_AT_ONCE, most)
+        refuse_if(
+            len(active) >= MOST_AT_ONCE,
+            f"{MOST_AT_ONCE} runs are active, the most that can be started here; pause one, or wait",
+        )
 
     def new_folder(self, name: str) -> Path:
         plain = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:40] or "live"
         there = {path.name for path in self.workspace.home.glob(f"{plain}-*")}
         taken = there | {path.name for path, _ in self.started.values()}  # what has just been started has no folder yet
-        number = next(number for number in range(1, 10**6) if f"{plain}-{number}" not in taken)
-        return self.workspace.home / f"{plain}-{number}"
+        names = (f"{plain}-{number}" for number in itertools.count(1))
+        return self.workspace.home / next(name for name in names if name not in taken)
 
     def log_of(self, folder: Path) -> Path:
         return self.own / f"{folder.name}-{identity(folder)}.log"
@@ -123,7 +128,6 @@ class Runs:
         return FULL if shutil.disk_usage(place.path).free < LEAST_SPACE else WITHOUT_A_MESSAGE
 
     def state_of(self, place: Place) -> str:
-        """'paused' for a run that its user interrupted; otherwise what the place says."""
         wished = place.state == "interrupted" and self.why_interrupted(place).startswith(PAUSED)
         return "paused" if wished else place.state
 
@@ -142,9 +146,11 @@ class Runs:
     def wait_until_there(self, folder: Path, seconds: float) -> None:
         """Until a run that has just been started has its folder, or its process has ended without one."""
         end = time.monotonic() + seconds
-        while time.monotonic() < end and self.is_starting(identity(folder)):
-            if place_of(folder, self.workspace.home) is not None:
-                return
+        while (
+            time.monotonic() < end
+            and self.is_starting(identity(folder))
+            and place_of(folder, self.workspace.home) is None
+        ):
             time.sleep(0.1)
 
 
@@ -152,8 +158,9 @@ def settings_of(lines: str) -> dict[str, str]:
     settings = {}
     for line in filter(None, map(str.strip, lines.splitlines())):
         name, _, value = (part.strip() for part in line.partition("="))
-        wrong = f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500"
-        refuse_if(not name or not value, wrong)
+        refuse_if(
+            not (name and value), f"more settings: {line!r:.80} is no NAME=VALUE; expected a line such as steps=500"
+        )
         settings[name] = value
     return settings
 
@@ -180,10 +187,6 @@ def paper_view(place: Place) -> View:
     return View(f"topicscope reproduce: {shown(place.name)}", found.sections(), found.intro(), place.path / "figures")
 
 
-def claims_of(seconds: Mapping[str, float]) -> list[dict[str, object]]:
-    return [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": took} for name, took in seconds.items()]
-
-
 class PaperRoom:
     """Claims are run by processes of their own, one at a time per folder."""
 
@@ -191,14 +194,15 @@ class PaperRoom:
         self.runs = runs
 
     def claims(self, place: Place | None) -> dict[str, object]:
-        """The sections of a folder and the claims that it lacks; without a folder, all claims."""
         if place is None:
-            every = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
-            return {"html": "", "intro": [], "missing": claims_of(every), "running": False}
-        found, view = paper.outcomes_so_far(place.path), paper_view(place)
-        lacking = {name: found.expected_seconds(name) for name in paper.EXPERIMENTS if name not in found.outcomes}
-        running = self.is_running(place)
-        return {"html": view.fragment(), "intro": view.intro, "missing": claims_of(lacking), "running": running}
+            seconds: dict[str, float] = {name: one.seconds for name, one in paper.EXPERIMENTS.items()}
+            answer: dict[str, object] = {"html": "", "intro": [], "running": False}
+        else:
+            found, view = paper.outcomes_so_far(place.path), paper_view(place)
+            seconds = {name: found.expected_seconds(name) for name in paper.EXPERIMENTS if name not in found.outcomes}
+            answer = {"html": view.fragment(), "intro": view.intro, "running": self.is_running(place)}
+        missing = [{"id": name, "claim": paper.EXPERIMENTS[name].claim, "seconds": s} for name, s in seconds.items()]
+        return answer | {"missing": missing}
 
     def run(self, name: str, place: Place | None) -> dict[str, str]:
         (experiment,) = paper.chosen([name])
@@ -220,7 +224,6 @@ class PaperRoom:
         return self.runs.is_starting(place.id) or place.state == "running"
 
     def state(self, name: str) -> dict[str, object]:
-        """Whether an experiment still runs in a folder, and the last line that it printed."""
         if self.runs.is_starting(name):  # it may have no folder yet
             return {"running": True, "said": self.runs.last_line(self.runs.started[name][0])}
         try:
@@ -234,5 +237,172 @@ class PaperRoom:
 
 def together(place: Place) -> tuple[bool, str]:
     """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
-    why = f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them"
-    return place.several or place.whole is not None, why
+    return (
+        place.several or place.whole is not None,
+        f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them",
+    )
+
+
+PACE = 0.5  # seconds from one look at the runs to the next
+REST = 0.1  # seconds between two looks, where looking takes long
+SILENCE = 15.0  # seconds after which a stream says that it is still there
+MOST_STREAMS = 24
+MOST_WATCHED = 24  # runs, over all streams
+RESUMABLE = ("paused", "interrupted")
+GOING_ON = ("starting", "running", "unreadable", *RESUMABLE)  # states after which more may come
+HTML = ("curves", "matrices")  # parts of an event that are sent only where they have changed
+MOST_MEMORY = 200e6  # bytes; the floors of larger runs are shown when these have ended
+ONE_AT_A_TIME = threading.Semaphore()
+
+
+class LiveFloors:
+    """`found` stays empty until the floors are known, and for good if there are none."""
+
+    def __init__(self, config: training.RunConfig) -> None:
+        self.config = config
+        self.found: Mapping[str, Mapping[str, float]] = {}
+        if config.floors and config.data.dev_file is None and training.cost_of([config]).memory < MOST_MEMORY:
+            threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self) -> None:
+        with ONE_AT_A_TIME, contextlib.suppress(InputError, OSError, MemoryError):  # the run will say why
+            self.found = training.RunData(self.config).task.floors()
+
+
+@dataclass
+class Watch:
+    """What is known of a run. HTML is made anew only when something has changed."""
+
+    run: training.WatchedRun
+    config_written: int
+    drawn: dict[str, str] = field(default_factory=dict)  # the sentence of the moment, HTML of curves and matrices
+    matrices_step: int | None = -1
+    floors: LiveFloors | None = None
+    made_of: tuple[int, str, bool] | None = None
+    seen: float = field(default_factory=time.monotonic)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def look(self, state: str) -> dict[str, Any]:
+        """A lock keeps two browsers that watch one run from reading its new lines twice."""
+        self.seen = time.monotonic()
+        with self.lock:
+            self.run.update()
+            made_of = (self.run.read, state, bool(self.floors and self.floors.found))
+            if made_of != self.made_of:
+                self.make_anew()
+                self.made_of = made_of
+            numbers = {"total": self.run.config.total_steps, "snapshots": self.run.snapshot_steps()}
+            return {"step": self.run.steps, **numbers, **self.drawn}
+
+    def make_anew(self) -> None:
+        run = self.run_at()
+        self.drawn |= {"curves": View("", pages.live_curves(run)).fragment(), "sentence": pages.happening(run)}
+        if run.shown_step != self.matrices_step or run.shown_step is None:
+            self.matrices_step = run.shown_step
+            self.drawn["matrices"] = View("", pages.live_matrices(run)).fragment()
+
+    def run_at(self, step: int | None = None) -> training.Run:
+        """The run up to the last look, with its floors and the weights of a step, or the newest ones."""
+        run = self.run.run(step)
+        if "floors" not in run.results:
+            self.floors = self.floors or LiveFloors(run.config)
+            run.results["floors"] = self.floors.found
+        return run
+
+
+class LiveRoom:
+    def __init__(self, runs: Runs) -> None:
+        self.runs, self.workspace = runs, runs.workspace
+        self.watches: dict[str, Watch] = {}
+        self.lock = threading.Lock()  # of the watches
+        self.streams = 0
+        self.ending = False
+
+    def watch(self, place: Place) -> Watch:
+        """The reader of a run; a new one where another run has taken its place."""
+        config_written = (place.path / folders.CONFIG).stat().st_mtime_ns
+        with self.lock:
+            watch = self.watches.get(place.id)
+            if watch is None or watch.config_written != config_written:
+                watch = self.watches[place.id] = Watch(training.WatchedRun(place.path), config_written)
+                if len(self.watches) > MOST_WATCHED:
+                    del self.watches[min(self.watches, key=lambda name: self.watches[name].seen)]
+            return watch
+
+    def state(self, identity: str, known: Mapping[str, str]) -> dict[str, Any]:
+        """What is new of a run, for a browser that has `known` already."""
+        starting = self.runs.is_starting(identity)
+        try:
+            place = self.workspace.find(identity)
+        except InputError:
+            with self.lock:
+                self.watches.pop(identity, None)
+            why = self.runs.last_words_of(identity) or "Its folder was removed or renamed."
+            return {"state": "starting"} if starting else {"state": "gone", "why": why}
+        if place.state == "starting":
+            return {"state": "starting"}
+        if place.state == "damaged":
+            return {"state": "damaged", "name": place.name, "why": damage(place.path)}
+        state = self.runs.state_of(place)
+        if state in RESUMABLE and starting:
+            state = "starting"
+        news = {"state": state, "name": place.name, **self.watch(place).look(place.state)}
+        if state == "interrupted":
+            news["why"] = self.runs.why_interrupted(place)
+        return {name: value for name, value in news.items() if name not in HTML or value != known.get(name)}
+
+    async def events(self, identities: Collection[str]) -> AsyncIterator[str]:
+        """Server-sent events of some runs, until all have ended or the browser has gone."""
+        if self.streams >= MOST_STREAMS or len(identities) > MOST_WATCHED:
+            many = (
+                "runs are shown here" if len(identities) > MOST_WATCHED else "browser windows are open on this server"
+            )
+            for identity in identities:
+                yield event({"id": identity, "state": "refused", "why": f"too many {many}; close one"})
+            return
+        self.streams += 1
+        known: dict[str, dict[str, str]] = {identity: {} for identity in identities}
+        last: dict[str, dict[str, object]] = {}
+        spoke = time.monotonic()
+        try:
+            while known and not self.ending:
+                began = time.monotonic()
+                for identity, mine in list(known.items()):
+                    news = await anyio.to_thread.run_sync(self.answer, identity, mine)
+                    mine |= {name: news[name] for name in HTML if name in news}
+                    if news != last.get(identity):
+                        yield event({"id": identity, **news})
+                        spoke = time.monotonic()
+                    last[identity] = {name: value for name, value in news.items() if name not in HTML}
+                    if news["state"] not in GOING_ON:
+                        del known[identity]
+                if time.monotonic() - spoke > SILENCE:
+                    yield ": still there\n\n"
+                    spoke = time.monotonic()
+                if known:
+                    await asyncio.sleep(max(REST, PACE - (time.monotonic() - began)))
+        finally:
+            self.streams -= 1
+
+    def answer(self, identity: str, known: Mapping[str, str]) -> dict[str, Any]:
+        try:
+            return self.state(identity, known)
+        except (InputError, OSError) as error:  # a file that is just being replaced, a disk that fails
+            return {"state": "unreadable", "why": str(error)}
+
+    def matrices_at(self, place: Place, step: int) -> str:
+        watch = self.watch(place)
+        with watch.lock:
+            return View("", pages.live_matrices(watch.run_at(step))).fragment()
+
+    def kept(self, place: Place, step: int | None = None) -> View:
+        watch = self.watch(place)
+        with watch.lock:
+            watch.run.update()
+            run = watch.run_at(step)
+            drawn = [*pages.live_curves(run), *pages.live_matrices(run)]
+            return View(f"topicscope train: {shown(place.name)}", drawn, [pages.happening(run)])
+
+
+def event(news: Mapping[str, object]) -> str:
+    return f"data: {json.dumps(news, allow_nan=False)}\n\n"

@@ -39,12 +39,9 @@ FAREWELL = 2  # seconds that open requests have at the end
 MOST_CLIENTS = 100
 LONGEST_BODY = 1_000_000  # bytes of a request
 METHODS = ("GET", "HEAD", "POST")
-POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-)
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
@@ -95,12 +92,11 @@ def serve(
     addresses = Addresses(workspace.own) if keeps else None
     listening = first_free(host, [*addresses.ports(), 0] if addresses and port == 0 else [port])
     port = listening.getsockname()[1]
-    token = (addresses and addresses.token(port)) or new_token()
+    token = (addresses and addresses.token(port)) or secrets.token_urlsafe(24)
     own = f"[{host}]" if ":" in host else host
     explorer = Explorer(workspace, answer, read_only=read_only)
-    guard = Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"} | names_of_machine(host))
     config = uvicorn.Config(
-        guard,
+        Guard(application(explorer), token, port, {own, LOOPBACK, "localhost"} | names_of_machine(host)),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -155,10 +151,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(24)
 
 
 class Guard:

@@ -6,14 +6,13 @@ so that a slow one does not keep the others waiting, and one that does not chang
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter
 
 from topicscope import pages, theory, training
-from topicscope.explorer.rooms import NUMBERS, OFFERED
 from topicscope.explorer.workspace import View
 from topicscope.ground import (
     Config,
@@ -29,7 +28,7 @@ from topicscope.ground import (
     require,
     section,
 )
-from topicscope.world import World
+from topicscope.world import PRIORS, Asked, World
 
 if TYPE_CHECKING:
     from topicscope.explorer.notebook import TheoryBench
@@ -41,6 +40,78 @@ KEPT = 8  # parts, those of two settings: a matrix of 400 words is 5 MB, and the
 FLOW_RATE = 1.0  # of the SGD that stands for gradient flow in a run
 HALF_TIMES = 10  # of W_V, that a run takes: what is left of topic contrasts to learn is a thousandth
 FEWEST_STEPS, MOST_STEPS = 200, 20_000  # of such a run
+
+
+@dataclass(frozen=True)
+class Control:
+    """One setting of a question: a slider with a box beside it, or a choice. `log`: the slider multiplies."""
+
+    name: str
+    label: str
+    group: str
+    kind: Literal["number", "choice"] = "number"
+    low: float = 0
+    high: float = 1
+    step: float = 0.01
+    log: bool = False
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    only: str = ""  # NAME=VALUE|VALUE, or NAME (not 0), of another control, without which it says nothing
+    top: str = ""  # a word that the slider has at its right end
+
+
+def count(name: str, label: str, group: str, high: float, only: str = "") -> Control:
+    return Control(name, label, group, low=1, high=high, step=1, log=high > 50, whole=True, only=only)
+
+
+# The priors that the form of theory offers, the paper's first, with the numbers that each asks for
+OFFERED = {
+    kind: form for kind in sorted(PRIORS, key=lambda kind: kind != "fixed") if (form := PRIORS[kind].FORM) is not None
+}
+
+NUMBERS = {number.name: number for numbers in OFFERED.values() for number in numbers}
+
+
+def of_prior(number: Asked) -> Control:
+    kinds = "|".join(kind for kind, numbers in OFFERED.items() if number in numbers)
+    return Control(
+        number.name,
+        number.label,
+        "World",
+        low=number.low,
+        high=number.high,
+        step=1 if number.whole else 0.01,
+        log=number.log,
+        whole=number.whole,
+        only=f"prior={kinds}",
+    )
+
+
+CONTROLS = (
+    count("topics", "T, topics", "World", 200),
+    count("words_per_topic", "v, words per topic", "World", 500),
+    Control("prior", "prior", "World", "choice", choices=tuple(OFFERED)),
+    *map(of_prior, NUMBERS.values()),
+    Control("zipf", "Zipf exponent of words", "World", high=2),
+    Control("overlap", "overlap of topics", "World", high=0.5),
+    Control("common_words", "common words", "World", high=100, step=1, whole=True),
+    Control("common_share", "their share of a topic", "World", low=0.01, high=0.9, only="common_words"),
+    Control("length", "N, words per document", "World", low=2, high=1000, log=True, whole=True, top="infinite"),
+    Control("p_mask", "p_m, share masked", "Masking", low=0.01, high=0.99),
+    Control("p_correct", "p_c, of these correct", "Masking", low=0.01, high=0.9),
+    Control("p_random", "p_r, of these random", "Masking", low=0.01, high=0.9),
+    Control("value_matrix", "W_V in stage 2", "Attention", "choice", choices=("blocks", "diagonal")),
+    Control("convention", "convention", "Attention", "choice", choices=("exact", "paper")),
+    Control("init_scale", "initial scale", "Learning", low=1e-6, high=1, log=True),
+    Control(
+        "attention_dim", "d_a, attention width (empty: T v + 1)", "Learning", low=1, high=2000, log=True, whole=True
+    ),
+    Control("loss", "loss", "Learning", "choice", choices=("squared", "cross-entropy")),
+    Control("optimizer", "optimiser", "Learning", "choice", choices=("flow", "sgd", "adam")),
+    Control("lr", "learning rate", "Learning", low=1e-5, high=100, log=True, only="optimizer=sgd|adam"),
+    Control("eps", "epsilon of Adam", "Learning", low=1e-12, high=1, log=True, only="optimizer=adam"),
+)
+
 
 NumbersOfPriors = TypeVar("NumbersOfPriors", bound=type)
 
@@ -83,7 +154,6 @@ class Question(Config):
 
     @property
     def world(self) -> dict[str, Any]:
-        of_prior = {number.name: getattr(self, number.name) for number in OFFERED[self.prior]}
         shape = {
             "zipf": self.zipf,
             "overlap": self.overlap,
@@ -96,7 +166,8 @@ class Question(Config):
                 "words_per_topic": self.words_per_topic,
                 **{name: value for name, value in shape.items() if value},
             },
-            "documents": {"kind": self.prior, "length": length_of(self.length), **of_prior},
+            "documents": {"kind": self.prior, "length": length_of(self.length)}
+            | {number.name: getattr(self, number.name) for number in OFFERED[self.prior]},
             "masking": {"p_mask": self.p_mask, "p_correct": self.p_correct, "p_random": self.p_random},
         }
 
@@ -188,12 +259,14 @@ def theorem_part(asked: Question) -> list[pages.Section]:
             "all matrices that are optimal for infinite documents, the one that gradient flow from zero reaches."
         )
         return [pages.Section(PARTS["theorems"][0], note)]
-    found = [theorem(asked.setting) for theorem in theory.OPTIMUM_THEOREMS]
-    return [replace(section, figures=[], config={}, command="") for theorem in found for section in theorem.sections()]
+    return [
+        replace(section, figures=[], config={}, command="")
+        for theorem in theory.OPTIMUM_THEOREMS
+        for section in theorem(asked.setting).sections()
+    ]
 
 
 def attention_part(asked: Question) -> list[pages.Section]:
-    """The loss over attention once W_V is learnt, its minimum, and the theorem's interval."""
     stage = theory.second_stage(asked.setting, asked.value_matrix, asked.convention)
     grid = theory.landscape(asked.setting, asked.value_matrix, asked.convention, cap=stage.cap, per_decade=PER_DECADE)
     (first,) = theory.AttentionLandscape(stage, grid, None).sections()
@@ -227,13 +300,13 @@ def dynamics_part(asked: Question) -> list[pages.Section]:
             "All times here are for infinitely long documents, so W_V's half-time differs from that in the table of "
             f"modes, which is for documents of the chosen length. {note}"
         )
-    tables = [replace(table, folded=True) for table in first.tables]
-    return [replace(first, note=note, config={}, command="", tables=tables)]
+    return [
+        replace(first, note=note, config={}, command="", tables=[replace(one, folded=True) for one in first.tables])
+    ]
 
 
 @lru_cache(maxsize=KEPT)
 def predicted(asked: Question) -> theory.Dynamics:
-    """The stages in infinite documents, for which the growth of attention is known."""
     steps: dict[str, Any] = {} if asked.optimizer == "flow" else {"lr": asked.lr, "eps": asked.eps}
     return theory.dynamics(
         World.of(asked.world).endless(),
@@ -257,18 +330,17 @@ def steps_to_learn_topics(asked: Question) -> int:
     return round(float(f"{min(MOST_STEPS, max(FEWEST_STEPS, HALF_TIMES * half)):.2g}"))
 
 
+# By name: the title, and what makes the sections. The room shows them in this order
 PARTS: dict[str, tuple[str, Callable[[Question], list[pages.Section]]]] = {
     "value": ("The best value matrix", value_part),
     "dynamics": ("When each stage happens", dynamics_part),
     "attention": ("The best attention", attention_part),
     "theorems": ("The theorems", theorem_part),
 }
-"""By name: the title, and what makes the sections. The room shows them in this order."""
 
 
 @lru_cache(maxsize=KEPT)
 def part_view(name: str, asked: Question) -> View:
-    """One part, or the reason why theory does not cover the question."""
     title, make = PARTS[name]
     try:
         return View(title, make(asked))
@@ -278,8 +350,11 @@ def part_view(name: str, asked: Question) -> View:
 
 def whole_view(asked: Question) -> View:
     settings = ", ".join(f"{name} {value}" for name, value in asked.as_dict().items() if value is not None)
-    sections = [section for name in PARTS for section in part_view(name, asked).sections]
-    return View("Theory", sections, [f"What theory says of one setting: {settings}."])
+    return View(
+        "Theory",
+        [section for name in PARTS for section in part_view(name, asked).sections],
+        [f"What theory says of one setting: {settings}."],
+    )
 
 
 def explore_theory(**settings: Any) -> "TheoryBench":

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from topicscope import pages
-from topicscope.ground import InputError, folders, is_held, read_about, refuse_if, shown
+from topicscope.ground import InputError, folders, is_held, read_about, refuse, refuse_if, shown
 from topicscope.reading import read
 
 DEEPEST = 3  # levels of folders below one that was named
@@ -49,9 +49,8 @@ class Workspace:
     """
 
     def __init__(self, home: Path, named: Sequence[Path] = ()) -> None:
-        for folder in named:
-            advice = "name folders that topicscope wrote, or that contain such folders"
-            refuse_if(not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}")
+        advice = "name folders that topicscope wrote, or that contain such folders"
+        refuse(*((not folder.is_dir(), f"{shown(folder)} is not a folder; {advice}") for folder in named))
         self.home = home.resolve()
         self.own = self.home / OWN
         self.roots = tuple(dict.fromkeys((self.home, *(folder.resolve() for folder in named))))
@@ -105,11 +104,9 @@ def identity(path: Path) -> str:
 
 def has_links(folder: Path, *, deeper: bool = True) -> bool:
     """Topicscope writes no links; what is behind one was not named, and may be anything."""
-    with os.scandir(folder) as inside:
-        entries = list(inside)
     return any(
         entry.is_symlink() or (deeper and entry.is_dir() and has_links(Path(entry.path), deeper=False))
-        for entry in entries
+        for entry in list(os.scandir(folder))
     )
 
 
@@ -169,8 +166,6 @@ FORMS = ("png", "svg", "csv")  # in which figures are kept
 
 @dataclass(frozen=True)
 class View:
-    """Sections with a title and the paragraphs that stand before them."""
-
     title: str
     sections: list[pages.Section]
     intro: list[str] = field(default_factory=list)
@@ -183,14 +178,11 @@ class View:
     def page(self) -> str:
         return pages.page_html(self.title, "\n\n".join(self.intro), self.sections, self.pictures)
 
-    def figure(self, name: str) -> pages.Figure:
-        found = [figure for section in self.sections for figure in section.figures if figure.name == name]
-        refuse_if(not found, f"there is no figure {name!r:.80} in this view any more; reload the page")
-        return found[0]
-
     def file(self, name: str, form: str) -> tuple[str, bytes]:
         """The name and content of a file: a figure as PNG or SVG, or its numbers as CSV (zipped for several panels)."""
-        figure = self.figure(name)
+        found = [figure for section in self.sections for figure in section.figures if figure.name == name]
+        refuse_if(not found, f"there is no figure {name!r:.80} in this view any more; reload the page")
+        figure = found[0]
         if form != "csv":
             return f"{name}.{form}", pages.canvas(figure).as_bytes(form)
         if len(figure.panels) == 1:
@@ -200,11 +192,6 @@ class View:
             for number, panel in enumerate(figure.panels, start=1):
                 archive.writestr(zipfile.ZipInfo(f"{name}-{number}.csv"), pages.csv_of(panel))
         return f"{name}.zip", stream.getvalue()
-
-
-def folder_view(place: Place) -> View:
-    result = read_again(place)
-    return View(f"topicscope {place.kind}: {shown(place.name)}", result.sections(), result.intro())
 
 
 @lru_cache(maxsize=8)
