@@ -1,7 +1,5 @@
 """Pages as a headless browser shows them: one browser for all tests of a process, with a window for each user."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command in this process: its exit code, and what it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

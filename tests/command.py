@@ -4,8 +4,6 @@ Most of a small command's time goes to imports. So a server process imports ever
 fork of it, with the environment, the folder and the streams that it would have as a program.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

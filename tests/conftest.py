@@ -4,8 +4,6 @@
 browser, by what the test's module imports. `make test-quick` leaves all of these out.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 
 import pytest

@@ -7,8 +7,6 @@ it happens.
 Pictures are stubs here: drawing is most of the time of a small command, and no part of what is tested.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

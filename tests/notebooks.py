@@ -1,7 +1,5 @@
 """Widgets in a page without Jupyter: a model and an element for `render`, as anywidget's specification has them."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Everything that commands import, imported once, by the process from which the tests fork their commands."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 

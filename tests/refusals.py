@@ -1,7 +1,5 @@
 """Refusals: what is wrong with an input, in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

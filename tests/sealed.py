@@ -1,7 +1,5 @@
 """Files of a finished folder, changed as if topicscope had written them so: their digests agree."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

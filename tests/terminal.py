@@ -1,7 +1,5 @@
 """A command in a terminal of a given width, as its user sees it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

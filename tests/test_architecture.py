@@ -1,7 +1,5 @@
 """The rooms: who may import whom, and only through the front door. A room never reaches back."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

@@ -3,8 +3,6 @@
 The examples themselves run as doctests: pytest collects them from `src`.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -3,8 +3,6 @@
 `make test` tries a few of the changes of each command, `make kills` all of them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

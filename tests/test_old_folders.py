@@ -3,8 +3,6 @@
 The archive was written by the makers of `test_reading.py` at that version. Its numbers are those of that version, too.
 """
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is shipped: the files of the wheel, its metadata, and that every library that is imported is declared."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import re

@@ -1,7 +1,5 @@
 """Every setting of every configuration has a range: a number both bounds, a list and a text a longest length."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every kind of folder that a command writes can be read, shown and drawn; a result shows itself in a notebook."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

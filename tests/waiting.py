@@ -1,7 +1,5 @@
 """Waiting for something to happen, however slow the machine is."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The documentation as data: pages, their blocks of code, the commands in them, their links and anchors."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How a command of the documentation is run in a moment: a place with what it names, and smaller numbers."""
 
-from __future__ import annotations
-
 import glob
 import gzip
 import json

@@ -3,8 +3,6 @@
 Which are not run, and why: `.venv/bin/python -m pytest tests/docs/test_commands.py -k listed -s`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

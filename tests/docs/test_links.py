@@ -1,7 +1,5 @@
 """Links of README and docs: files and anchors exist, addresses are well formed; lines are short."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit

@@ -1,7 +1,5 @@
 """Python on the pages: a page's blocks run one after another, as a reader would type them, with smaller numbers."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

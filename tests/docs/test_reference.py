@@ -1,7 +1,5 @@
 """The generated pages: every command and option, every public name, every claim is there."""
 
-from __future__ import annotations
-
 import json
 import re
 

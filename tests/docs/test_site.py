@@ -3,8 +3,6 @@
 `make docs` builds it and then runs these; without a built site they are skipped.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser

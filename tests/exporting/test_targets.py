@@ -1,7 +1,5 @@
 """`export`: event files, every kind of folder as Parquet, models with their cards; and what is refused."""
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -8,8 +8,6 @@ Prints a table of verdicts and every failure with its command; the file of --fai
 any failed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

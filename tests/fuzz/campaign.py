@@ -4,8 +4,6 @@ Each server is a process of its own that forks for every case (`runner`). Fixtur
 that needs them.
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import shutil

@@ -3,8 +3,6 @@
 A case is data and can be pickled. `Place`s make its files in a fresh folder; the same seed makes the same cases.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Damages to a file: any file, JSON and YAML, tensors. Each is drawn from a seed when it is applied."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

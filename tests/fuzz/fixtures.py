@@ -4,8 +4,6 @@ needs them.
 Each kind of folder is there twice (NAME and NAME-2, of another seed), so that files can be swapped between them.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """YAML files: grids of sweeps that make no sense, and settings files that are no YAML or a trap for its reader."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 from typing import Any

@@ -3,8 +3,6 @@
 Options are read from the commands' signatures and settings from their config classes: what is added is tested.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import types

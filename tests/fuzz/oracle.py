@@ -4,8 +4,6 @@ Exit code 2: bad input, in one line that starts with 'topicscope: ', and nothing
 failed, and stderr says why. Exit code 0: done. A damaged folder is refused, or the damage changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import PurePath

@@ -2,8 +2,6 @@
 folder; and options that contradict each other.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Faults planted in the command, to see that the kit finds them: each runs in a fork in place of the command."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -4,8 +4,6 @@ A folder of topicscope's own is refused, or read as if nothing had happened, or 
 wrote may be read differently, but never ends in a traceback.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random

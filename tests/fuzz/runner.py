@@ -4,8 +4,6 @@ The process that forks has one thread. A child has a limit of address space, so 
 instead of swapping, and a limit of time; its peak of memory comes from `wait4`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

@@ -1,7 +1,5 @@
 """Tables that others write, with odd content: topics of words, matrices, documents as numbers."""
 
-from __future__ import annotations
-
 import io
 from random import Random
 from typing import Any

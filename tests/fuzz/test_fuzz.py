@@ -3,8 +3,6 @@
 `make fuzz` runs thousands of cases; this is about a minute of them.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor

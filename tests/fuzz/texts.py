@@ -1,7 +1,5 @@
 """Texts that others write, with odd content: corpora in every format, stop words, words."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

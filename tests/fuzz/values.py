@@ -3,8 +3,6 @@
 What a setting may take is read from the JSON schema of its config class: a new setting is tested without a line here.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """One base of all configurations: the same names and the same check from every side; errors in one line."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What comes from a file is plain, bounded and whole, or refused in one line; what is written is whole or not there."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """One protocol for every folder: what may be opened, resumed, replaced; what is refused; what is left behind."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Devices, threads, workers that end with their parent; optional libraries; compiled kernels; costs."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

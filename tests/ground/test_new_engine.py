@@ -1,7 +1,5 @@
 """An engine from outside, in one entry of `ENGINES`: sweeps and the command take it by its name."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

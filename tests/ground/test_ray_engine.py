@@ -1,7 +1,5 @@
 """A Ray that the engine starts is private: all of its processes listen on loopback only."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Results and several runs as one; the configs to resume; and progress, never 100% while work goes on."""
 
-from __future__ import annotations
-
 import io
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Random streams: each purpose has a number of its own, part of all results; and random bits by place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -4,8 +4,6 @@
 other word: pairs that stand together are not pairs of one topic. Two topics each are equally frequent.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What several tests of the language half share: topics, model folders, texts, and how results are compared."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

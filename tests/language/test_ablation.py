@@ -1,7 +1,5 @@
 """Which heads are taken out, and models of which it is known whether they use their topical head."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections import Counter

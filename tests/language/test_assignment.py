@@ -1,7 +1,5 @@
 """Which words stand for topics: fitted, given in a file, or the labels of a corpus."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tallies of attention against a double loop over positions, for every kind of model and tokenizer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Model folders that are broken, in every way that was thought of: one line, nothing run, nothing waited for."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The settings of the commands: their defaults, and what is refused."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import fields

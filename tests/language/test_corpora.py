@@ -1,7 +1,5 @@
 """Texts of files, folders and the hub: what is read of them, what is counted, what is refused."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Estimates of topics, probes and timelines, and the refusal of what does not fit."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The documents of a probe: rows against a double loop, which are shown, their pieces and attention, and the folder."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import json

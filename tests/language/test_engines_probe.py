@@ -1,7 +1,5 @@
 """The same figures on every engine: words, co-occurrence and attention in shards, and the probe as data."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

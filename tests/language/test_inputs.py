@@ -1,7 +1,5 @@
 """What a config names: where models, snapshots and corpora are, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

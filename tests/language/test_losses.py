@@ -1,7 +1,5 @@
 """Losses by position: those of plain forward passes, window by window; and no loss where there is no output head."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest import mock

@@ -1,7 +1,5 @@
 """Models that are whole: loaded to the bit as the library has them, quietly, and without running their code."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """A model for each way to be wrong, with weights set by hand: the verdict is right in at least 19 of 20 of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

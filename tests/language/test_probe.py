@@ -1,7 +1,5 @@
 """The whole probe: figures against a double loop, baselines, the command and its contract."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The rows of a probe, made by hand: read back, flattened, and put into words."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The parts of a probe by hand: random models, topics near and far, pairs that stand together, layers of a timeline."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Labels from hidden states: planted in one layer, nowhere, or shuffled; the command and its contract."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Hidden states against double loops over positions, in float64, for every kind of model."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from typing import Any

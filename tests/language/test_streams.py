@@ -1,7 +1,5 @@
 """Random draws of measure and language: each has a stream of its own name, and no two names share draws."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

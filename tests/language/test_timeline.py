@@ -1,7 +1,5 @@
 """Checkpoints of a model against one set of topics: each figure is the probe's, and what appears is found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

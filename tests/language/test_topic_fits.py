@@ -1,7 +1,5 @@
 """Fits of topics, and fitted topics as a world for `train`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

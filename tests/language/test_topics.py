@@ -1,7 +1,5 @@
 """Topics: fitted, judged, compared, stored in folders, and refused where they are damaged."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a probe says of its effects: for every control numbers that must give each answer, and how answers add up."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

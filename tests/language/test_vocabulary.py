@@ -1,7 +1,5 @@
 """Whole words, documents cut to a model's length, and words that stand together."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from types import SimpleNamespace

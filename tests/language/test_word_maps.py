@@ -1,7 +1,5 @@
 """A map of words, made by hand: its means, sentences and table."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Tiny tokenizers and models of every kind, built on the spot."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table of laws: every condition can fail, and what a row does not list is refused."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path

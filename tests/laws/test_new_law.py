@@ -1,7 +1,5 @@
 """A law from outside: one row of the table, which is then listed, covers runs and refuses others with its reasons."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

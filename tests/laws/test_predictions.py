@@ -1,7 +1,5 @@
 """W* and the value matrix in words, norms from a run's own start, phases: against loops and short runs."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from typing import Any

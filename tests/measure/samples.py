@@ -1,7 +1,5 @@
 """What tests of numbers share."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 T = TypeVar("T")

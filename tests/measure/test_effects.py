@@ -1,7 +1,5 @@
 """Effects, their controls and intervals, and groups that separate: against plain loops and all permutations."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import permutations

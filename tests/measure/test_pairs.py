@@ -1,7 +1,5 @@
 """Sums of vectors, of matrices and of attention against double loops over all pairs."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Half-way steps, the two stages, the course of a run, thinner curves; and timelines: moments, order, answer."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Means of a matrix by the relation of two words, against a double loop over words."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import permutations
 

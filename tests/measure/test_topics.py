@@ -1,7 +1,5 @@
 """How good topics are, distances, maps, log-odds, mixtures, and ridge regressions: against plain loops."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from itertools import combinations, permutations, product

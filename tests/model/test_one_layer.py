@@ -1,7 +1,5 @@
 """The parts of the one-layer transformer, and the numbers of several models side by side."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

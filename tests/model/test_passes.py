@@ -1,7 +1,5 @@
 """The collapsed pass equals the dense pass, loss and every gradient: the claim on which everything fast stands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

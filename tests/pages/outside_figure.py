@@ -1,7 +1,5 @@
 """A figure from outside, in one file: a result of its own kind, and what builds its sections."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Small figures of every kind, with text that must come through as it is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar

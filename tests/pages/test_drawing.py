@@ -1,7 +1,5 @@
 """What the pictures show, as matplotlib has it; pictures and numbers as files."""
 
-from __future__ import annotations
-
 import csv
 import math
 import struct

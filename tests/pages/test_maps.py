@@ -1,7 +1,5 @@
 """Maps of a sweep: what stands in which cell, one scale, few panels, and tables of points or of phases."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

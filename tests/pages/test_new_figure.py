@@ -1,7 +1,5 @@
 """A figure from outside is drawn wherever the project's own figures are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A result in a notebook: what the kernel sends, and what stays where there is no anywidget."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import re

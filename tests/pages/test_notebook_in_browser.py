@@ -1,7 +1,5 @@
 """Results as a notebook's browser shows them: one element per cell, and nothing from anywhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages, the page of a sweep, scripts, and results that show themselves."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

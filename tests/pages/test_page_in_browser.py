@@ -1,7 +1,5 @@
 """The page, as a browser shows it."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Panels as data, what pictures and page share, and who builds the sections of a result."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import inspect

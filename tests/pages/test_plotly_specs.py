@@ -1,7 +1,5 @@
 """Panels on the page, as plotly is told to draw them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """Pretraining runs as figures and tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

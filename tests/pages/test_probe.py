@@ -1,7 +1,5 @@
 """The figures and tables of a probe, of its hidden states and of its ablation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures of a training run, finished or not."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

@@ -1,7 +1,5 @@
 """Marked texts: escaped, readable without scripts, and, as a browser shows them, with links from piece to piece."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Theorems and landscapes, as data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Timelines, and one moment of a run."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

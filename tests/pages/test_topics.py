@@ -1,7 +1,5 @@
 """Fitted topics and word maps as figures and tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Experiments that take no time, for tests of what is done with their outcomes; and one real reproduction."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace

@@ -5,8 +5,6 @@ alone, and `STILL[id]` ones that look worse and must not change the verdict. `UN
 the model does not have, intervals that are too wide, runs that are too short.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from tests.paper import samples_flows, samples_language, samples_sandbox

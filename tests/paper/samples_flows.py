@@ -1,7 +1,5 @@
 """What flows through both stages may show, built by hand: as the laws say, and just not so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What language models and courses of runs may show, built by hand: cosines, probes, norms, phases, timelines."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace

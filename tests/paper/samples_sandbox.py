@@ -1,7 +1,5 @@
 """What the sandbox and theory may show, built by hand: matrices, attention, landscapes, theorems, relaxed worlds."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 `Two(1500, 5000)` stands for a number of the quick and one of the full scale. Keys are written as on the command line.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple

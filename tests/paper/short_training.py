@@ -1,7 +1,5 @@
 """Training for tests: one step on a few documents, with a note of every run and of the settings that were asked for."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Sequence

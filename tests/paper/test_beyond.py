@@ -1,7 +1,5 @@
 """Experiments beyond the paper: their numbers, against plain loops and against values worked out apart from them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from types import SimpleNamespace

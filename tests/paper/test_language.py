@@ -1,7 +1,5 @@
 """Language models: made-up texts, the small models, what is probed, and what is said of it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """What experiments measure: the settings that they train with, and the numbers that they take from the runs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from dataclasses import replace

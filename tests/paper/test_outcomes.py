@@ -1,7 +1,5 @@
 """Texts, tables, numbers and figures of outcomes, against values worked out by hand; and every verdict can fail."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

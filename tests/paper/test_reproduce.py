@@ -1,7 +1,5 @@
 """Reproductions from Python: what is computed, stored, read back and summed up; the same bytes, and times beside."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """`topicscope reproduce` and `topicscope list` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

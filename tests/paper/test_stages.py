@@ -1,7 +1,5 @@
 """Figures 4 and 5 and the phase diagram: what is read off runs, what is trained, and what is said of it."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

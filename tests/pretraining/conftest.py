@@ -1,7 +1,5 @@
 """The text that all tests here train on, and a run that was never stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

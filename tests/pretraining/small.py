@@ -1,7 +1,5 @@
 """A small pretraining run: made-up text of four topics, two layers."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The settings of a pretraining run, what they cost, and the refusal of what does not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows from a stream of documents, shared by several processes, and tokenizers trained on them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

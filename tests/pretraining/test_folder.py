@@ -1,7 +1,5 @@
 """The folder of a run: resumed to the same bytes, read back, refused; and what a run says of itself."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

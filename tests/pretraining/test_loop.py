@@ -1,7 +1,5 @@
 """The steps of a run against plain ones: batches, shares of several processes, held-out loss, and checkpoints."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

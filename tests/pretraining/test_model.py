@@ -1,7 +1,5 @@
 """The library's model, its start, its loss at masked places, and what is tracked, each against the plain way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

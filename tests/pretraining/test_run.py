@@ -1,7 +1,5 @@
 """A whole run, from Python and by command: it learns, repeats, and does what its settings say."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The kind of sweep that takes no time."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

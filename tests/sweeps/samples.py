@@ -1,7 +1,5 @@
 """A small grid, what a sweep of it leaves behind, and a kind of sweep that takes no time."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

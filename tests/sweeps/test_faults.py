@@ -1,7 +1,5 @@
 """Whatever is killed, removed or full: nothing is lost, and the points are the same bytes in the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

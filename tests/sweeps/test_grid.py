@@ -1,7 +1,5 @@
 """Grids: lists, ranges, zipped axes and seeds, checked as a whole."""
 
-from __future__ import annotations
-
 import math
 import re
 from pathlib import Path

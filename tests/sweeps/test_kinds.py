@@ -1,7 +1,5 @@
 """The registry of kinds: every kind has all its parts, and its parts agree with its config."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of a point, and what a sweep holds: rows, tables, summaries."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

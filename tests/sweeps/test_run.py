@@ -1,7 +1,5 @@
 """A sweep of cakes: packs, what is run again, progress, errors of points, and estimates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sweeps: the same bytes on every engine and after every interruption, with nothing lost."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

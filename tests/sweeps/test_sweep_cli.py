@@ -1,7 +1,5 @@
 """`topicscope sweep`: results in every form, estimates, interruptions, and bad input in one line."""
 
-from __future__ import annotations
-
 import csv
 import json
 import signal

@@ -1,7 +1,5 @@
 """A theorem of the first stage in one file, as the row 'a theorem' of docs/architecture.md asks for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Random settings for the theory's tests."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

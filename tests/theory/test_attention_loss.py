@@ -1,7 +1,5 @@
 """Attention losses, minimisers and landscapes, against the paper's numbers and plain computation."""
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

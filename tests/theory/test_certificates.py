@@ -1,7 +1,5 @@
 """Every certificate holds, and fails under each disturbance that is an easy mistake."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`dynamics`: numbers of every stage, steps, and what is not covered."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

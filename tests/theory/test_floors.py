@@ -1,7 +1,5 @@
 """The Bayes-optimal loss against the plain way: enumerate everything that is hidden. Least squares against a model."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

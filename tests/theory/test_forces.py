@@ -1,7 +1,5 @@
 """The force on attention against a plain loop, and its closed forms against it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Gradient flow: its steps, against tiny explicit ones, W(t) in closed form and small-step SGD of `train`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How key and query grow (R3) and the second plateau is left (the third act), against enumeration and flows."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A theorem from outside, in one file: it gets a command, and a place in the explorer's theory room."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`optimum` against a double loop, Theorem 2 and known numbers; what it refuses; what it says."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from fractions import Fraction

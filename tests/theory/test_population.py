@@ -1,7 +1,5 @@
 """`Population`: its fast gradient against its definition, and the definition against the model, loops and symmetry."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

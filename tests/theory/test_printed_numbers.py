@@ -4,8 +4,6 @@ They were worked out by one hand, apart from this code. Where a number comes out
 comment says why.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

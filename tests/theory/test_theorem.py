@@ -1,7 +1,5 @@
 """What all theorems have in common: settings, the assumptions of Theorems 3 and 5, tables and pages."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import math

@@ -1,7 +1,5 @@
 """Lemma 1, Theorem 1 and Theorem 2 against least squares, realised embeddings and training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st

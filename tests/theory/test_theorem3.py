@@ -1,7 +1,5 @@
 """Theorems 3 and 5: bounds of the best attention."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

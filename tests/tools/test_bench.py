@@ -1,7 +1,5 @@
 """The benchmarks: their rows, what is printed of them, and the command that needs a checkout."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

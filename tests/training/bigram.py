@@ -1,7 +1,5 @@
 """A second architecture in one file, f = W x of a document's shares of words: no attention, no embedding."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from topicscope.ground import InputError, Rate, section

@@ -1,7 +1,5 @@
 """Settings of a run that takes milliseconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

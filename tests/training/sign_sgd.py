@@ -1,7 +1,5 @@
 """An optimiser from outside in one file: SGD along the sign of an average of gradients."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from topicscope.training import Rule, register_optimiser

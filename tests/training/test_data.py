@@ -1,7 +1,5 @@
 """The documents of a run, its floors, and how far a model is above them: the same documents for both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

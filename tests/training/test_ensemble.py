@@ -1,7 +1,5 @@
 """The loop: members as if alone, figures of every step, divergence; captured and compiled steps."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterator

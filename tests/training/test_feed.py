@@ -1,7 +1,5 @@
 """The batches of an ensemble: epochs, masks, data sets that models share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The estimate of a training run against its measured peak, and the refusal of absurd settings before allocation."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

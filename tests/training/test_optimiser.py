@@ -1,7 +1,5 @@
 """The optimisers are torch.optim's: the same numbers as its classes, also where parts pause."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

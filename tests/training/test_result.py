@@ -1,7 +1,5 @@
 """A run that is finished, from its folder and in words; and one that goes on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

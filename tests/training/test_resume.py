@@ -1,7 +1,5 @@
 """Kill it anywhere, resume, and every byte is the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Training from Python: runs, folders, progress, checkpoints, results; and what training has to reach."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

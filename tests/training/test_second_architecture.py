@@ -1,7 +1,5 @@
 """An architecture from outside works everywhere: training, resuming, sweeps, laws, pages. It is one file, bigram.py."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A run against the truth: its topics, its mixtures, and W*."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A prior from outside, in one file: documents of two topics, which are more often neighbours than not."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import KW_ONLY
 from typing import ClassVar, Literal

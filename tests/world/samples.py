@@ -1,7 +1,5 @@
 """What the tests of several rooms make from documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Masks, and the batches made from them."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Moments of priors, against enumeration or against many draws."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

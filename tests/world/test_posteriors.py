@@ -2,8 +2,6 @@
 the exact ones, within their own error.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Priors as settings: what each kind takes, and what it refuses; and one from outside, in one file."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Topic models of every kind: the word-by-topic matrix, from files too, and what is made of it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
