@@ -46,6 +46,7 @@ KNOWS: dict[str, set[str]] = {
         "ground",
         "world",
         "laws",
+        "measure",
         "training",
         "theory",
         "language",
@@ -203,3 +204,11 @@ def test_lines_of_scripts_styles_and_templates_fit() -> None:
         if len(line) > LONGEST_LINE
     ]
     assert long == []
+
+
+@pytest.mark.parametrize("room", ["measure", "sweeps"])
+def test_records_cannot_be_changed(room: str) -> None:
+    files = (Path(topicscope.__file__).parent / room).glob("*.py")
+    lines = [line for file in files for line in file.read_text().splitlines() if line.startswith("@dataclass")]
+    assert lines
+    assert all("frozen=True" in line for line in lines)

@@ -64,6 +64,8 @@ def test_theorems_in_words(tmp_path: Path) -> None:
     found = answer("theory", "theorem2", *sizes, "--matrix", given)
     exact = theorem2(Setting.of(3, 2)).numbers()
     assert {name: found[name] for name in exact} == exact
+    assert {"same_topic", "different_topic", "mask_column", "mask_row"} <= set(found)
+    assert found["mask_row"] == 0
     assert found["comparison"]["largest_difference"] == pytest.approx(max(found["same_topic"], found["mask_column"]))
     found = answer("theory", "theorem1", *sizes, "--embedding", given)
     assert found["membership"]["violation"] > 0.5

@@ -66,7 +66,7 @@ def test_a_name_of_the_first_door_is_described_there_alone() -> None:
 
 def test_the_docstring_of_a_constant_is_the_string_below_it() -> None:
     assert api.constant_docstring("topicscope.world", "MASK") == "The word that stands for a hidden one."
-    assert api.constant_docstring("topicscope.measure", "TWO_STAGE").startswith("From this stage separation on")
+    assert api.constant_docstring("topicscope.laws", "LAWS").startswith("The laws of whole runs")
 
 
 def test_every_claim_has_its_equation_formula_files_command_and_verdict() -> None:

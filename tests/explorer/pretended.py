@@ -94,4 +94,7 @@ class Line:
 
     def close(self) -> None:
         self.cut()
-        self.listening.close()
+        with suppress(OSError):
+            self.listening.shutdown(socket.SHUT_RDWR)  # wakes `accept`
+        for end in (self.listening, *self.open):
+            end.close()

@@ -65,6 +65,7 @@ def test_a_question_becomes_a_run() -> None:
 pytestmark = pytest.mark.process
 
 
+@pytest.mark.usefixtures("no_run_left")
 def test_a_run_is_a_real_run_and_its_stream_ends_with_it(served: Served, tmp_path: Path) -> None:
     identity = begin(served, {**SMALL, "steps": "300"}, "<b>a run</b>")
     seen = list(events(served, identity))
@@ -108,6 +109,7 @@ def test_pause_resume_and_a_new_server(tmp_path: Path) -> None:
         assert wait_until(lambda: state(second, identity) == "paused")
 
 
+@pytest.mark.usefixtures("no_run_left")
 def test_bad_settings_start_nothing(served: Served) -> None:
     before = set(served.workspace.rglob("*"))
     for body, why in (
@@ -128,6 +130,7 @@ def test_what_the_system_bars_is_said_in_one_line(served: Served) -> None:
     assert b"fault of topicscope" not in content
 
 
+@pytest.mark.usefixtures("no_run_left")
 def test_what_does_not_fit_says_so(served: Served) -> None:
     huge = {"topic_model.topics": "60000", "topic_model.words_per_topic": "1000", "steps": "10"}
     identity = begin(served, huge)

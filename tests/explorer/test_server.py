@@ -156,6 +156,10 @@ def test_the_first_page_names_the_workspace(tmp_path: Path) -> None:
 
 
 def test_rooms_name_the_command_that_fills_them(served: Served) -> None:
+    assert {room: command.split(" --out")[0] for room, command in FILLED_BY.items()} == {
+        "models": "topicscope probe MODEL --corpus TEXT", "maps": "topicscope sweep GRID.yaml",
+        "time": "topicscope train --snapshots log",
+    }  # fmt: skip
     for room, command in FILLED_BY.items():
         assert command.format(folder=served.workspace / "NAME") in served.ask(f"/{room}")[1].decode()
 

@@ -467,3 +467,11 @@ def test_a_bomb_is_read_as_a_stream(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert [text.strip() for text in texts] == ["end"]
     assert peak < 2.5 * MOST_LINE
+
+
+def test_what_came_before_the_damage_counts(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b'{"text": "x"}\n' * 50))
+    packed[-6] ^= 1  # the check at the end
+    texts, counts = read(tmp_path / "a.jsonl.gz", bytes(packed))
+    assert len(texts) in (0, 50)
+    assert counts["broken lines"] == 1

@@ -97,6 +97,21 @@ def test_what_to_raise() -> None:
     assert "more words to the topics" in checked("chance", measured(None, given=True)).why
 
 
+def test_the_numbers_in_reasons() -> None:
+    def against(same: float, other: float, between: tuple[float, float]) -> str:
+        contrast = PairContrast(same, other, (other - 0.01, other + 0.01), between, 20)
+        return checked("cooccurrence", measured(effect(), contrast=contrast)).why
+
+    assert "show more (0.4) than pairs of one topic (0.3)" in against(0.3, 0.4, (-0.2, -0.001))
+    assert "about as much (0.3 against 0.28)" in against(0.3, 0.28, (-0.01, 0.1))
+    assert "0.025 of 0.1 remains" in checked("frequency", measured(effect(matched=(0.0, 0.049)))).why
+    assert "cannot give a p below 0.091" in checked("chance", measured(effect(p=0.09), shuffles=10)).why
+    assert "(19; at least 20 are" in checked("chance", measured(replace(effect(), pairs=19.0))).why
+    small, same = effect((0.001, 0.019), difference=0.01), effect((-0.1, 0.01), 0.3, (-0.1, 0.1))
+    assert "0.01 is more than chance, but too small" in checked("chance", measured(small)).why
+    assert "give as much (p = 0.3)" in checked("chance", measured(same)).why
+
+
 @pytest.mark.parametrize(
     ("of", "answer", "code"),
     [

@@ -386,3 +386,11 @@ def test_given_colours_axes_and_details() -> None:
     axes = canvas(Figure("map", "Map", "A map.", [given])).axes
     assert len(axes) == 1  # no colour bar
     assert axes[0].axis() == (-1.0, 3.0, -2.0, 4.0)
+
+
+def test_a_layout_is_transparent_and_names_are_shown_whole() -> None:
+    _, layout = chart(Map("", [[1.0, 2.0]], ["a", "b"], [""]))
+    assert layout["paper_bgcolor"] == layout["plot_bgcolor"] == "rgba(0,0,0,0)"
+    assert (layout["hoverlabel"]["namelength"], layout["autosize"]) == (-1, True)
+    assert (layout["legend"]["orientation"], layout["legend"]["yanchor"]) == ("h", "bottom")
+    assert 1 < layout["legend"]["y"] < 1.1

@@ -16,6 +16,7 @@ from tests.theory.settings import settings_of_the_theory
 from topicscope import InputError
 from topicscope.ground import read_about
 from topicscope.theory import (
+    Landscape,
     Setting,
     ValueMatrix,
     asymptotic_loss,
@@ -199,3 +200,11 @@ def test_a_landscape_is_replaced_only_on_demand_and_a_damaged_one_is_refused(tmp
     rewrite(tmp_path / "x", "landscape.npz", b"PK")
     with pytest.raises(InputError, match=r"is damaged .*make it again \(--force\)$"):
         read_landscape(tmp_path / "x")
+
+
+def test_the_lowest_point_and_all_points_of_a_grid() -> None:
+    grid = Landscape(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([[5.0, 1.0], [2.0, 6.0]]))
+    assert grid.minimum == (1.0, 4.0, 1.0)
+    assert [*zip(*grid.points().values(), strict=True)] == [(1, 3, 5), (1, 4, 1), (2, 3, 2), (2, 4, 6)]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        grid.loss = grid.alpha  # type: ignore[misc]

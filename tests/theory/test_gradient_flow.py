@@ -203,3 +203,12 @@ def test_the_curvature_at_zero_is_that_of_bias_and_value_matrix() -> None:
     g = next(mode.eigenvalue for mode in optimum(*parts).modes if mode.name == "mean")
     assert curvature(world, zero | {"bias": np.zeros(5)}) == pytest.approx(2 * (1 + g), rel=0.02)
     assert curvature(world, zero) == pytest.approx(2 * g, rel=0.02)
+
+
+def test_without_attention_the_value_matrix_is_that_of_the_closed_form() -> None:
+    start = gaussian_start(13, 5, 0.1, seed=1) | {"key": np.zeros((5, 13)), "query": np.zeros((5, 13))}
+    best = optimum(TopicModel(4, 3), Fixed(topics_per_document=2, length="infinite"), Masking())
+    course = gradient_flow(population(4, 3, 2), start, 40.0, tolerance=1e-6)
+    wanted = best.value_at(40.0, start["value"])
+    assert np.linalg.norm(course.end["value"] - wanted) < 1e-5 * np.linalg.norm(wanted)
+    assert not course.end["key"].any()

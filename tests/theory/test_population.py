@@ -192,3 +192,10 @@ def test_symmetry_equals_enumeration_for_any_matrix(
     exact = enumerated_loss(s, matrix, alpha, beta, bias).item()
     added_up = matrix.square().sum() + (0 if bias is None else size * bias.square().sum())
     assert abs(found - exact) < 1e-12 * (1 + added_up.item())
+
+
+def test_it_starts_where_train_does() -> None:
+    config = ModelConfig(attention_dim=5, init_scale=0.02, prediction_bias="none", embedding="trained", dim=8)
+    wanted, found = config.initial(7, seed=4), gaussian_start(7, 5, 0.02, seed=4, width=8)
+    assert sorted(wanted) == sorted(found)
+    assert all(np.array_equal(wanted[name], part) for name, part in found.items())

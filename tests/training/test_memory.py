@@ -88,7 +88,10 @@ ABSURD: list[tuple[dict[str, Any], str]] = [
     ({"data": {"dev_documents": 10**9}}, "data.dev_documents 1000000000"),
     ({"topic_model": {"topics": 10**6}}, "topic_model.topics 1000000"),
     ({"topic_model": {"topics": 10**9, "words_per_topic": 10**9}, "model": {"value": "blocks"}}, "topics 1000000000"),
-    ({"topic_model": {"topics": 10**5}, "model": {"value": "diagonal", "prediction_bias": "theorem1"}}, "topics 1000"),
+    (
+        {"topic_model": {"topics": 10**5}, "model": {"value": "diagonal", "prediction_bias": "theorem1"}},
+        "topics 100000",
+    ),
     ({"batch_size": 10**6, "data": {"documents": 10**6}}, "batch_size 1000000"),
     ({"steps": 10**9}, "steps 1000000000"),
     ({"documents": {"length": 10**7}}, "documents.length 10000000"),

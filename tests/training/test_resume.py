@@ -48,7 +48,9 @@ def kill_after(blocks: int) -> Any:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """The files of a run, or of several, that depend on its config alone."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in SAME}
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in SAME}
+    assert {Path(name).name for name in found} == set(SAME)
+    return found
 
 
 @pytest.mark.parametrize("optimizer", [{"name": "adam"}, {"name": "sgd", "momentum": 0.9}])

@@ -203,3 +203,7 @@ def test_parts_are_checked_as_moments_are() -> None:
     outside = Moments(np.array([1.5, -0.5]), whole.second)
     with pytest.raises(InputError, match=r"a part of them: E\[theta\] and .* must not be negative"):
         checked_moments(dataclasses.replace(whole, error=0.01, parts=(whole, outside)), 2, "the law's moments")
+
+
+def test_one_error_of_a_law_is_that_of_all_its_moments() -> None:
+    assert Moments(np.full(4, 0.25), np.eye(4) / 4, 0.01).errors == (0.01, 0.01, 0.04)
