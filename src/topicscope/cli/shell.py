@@ -196,10 +196,13 @@ def section_tables(sections: Iterable[pages.Section]) -> list[Table]:
 def finish(
     result: "Probe | Timeline | Topics | WordMap", out: Path | None, given: Iterable[pages.TableData], *, as_json: bool
 ) -> int:
+    code = emit(result.as_dict(), tables(given), as_json=as_json)
     if out is not None:
         draw_result(result, out)
     page = f"Written to {out}; its page is {out / 'report.html'}" if out else "--out DIR writes a page and the numbers"
-    return emit(result.as_dict(), [*tables(given), *result.summary(), page], as_json=as_json)
+    if not as_json:
+        print_all([*result.summary(), page])
+    return code
 
 
 def title_of(result: Result, folder: Path) -> str:

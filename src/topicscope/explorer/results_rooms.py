@@ -205,6 +205,10 @@ ONE_AT_A_TIME = threading.Semaphore()
 ADAM = "Points of Adam are predicted for full batches; with small ones key and query take longer."
 
 
+class NobodyAsksError(Exception):
+    """For a while nobody has asked how far it is."""
+
+
 class Prediction:
     """Predicted phases of all points of a sweep, worked out beside the requests."""
 
@@ -223,14 +227,14 @@ class Prediction:
         def progress(phase: str, done: float = 0, total: float | None = None, note: str = "") -> None:
             self.done = int(done)
             if time.monotonic() - self.asked > PATIENCE:
-                raise TimeoutError("for a while nobody has asked how far it is")
+                raise NobodyAsksError
 
         with ONE_AT_A_TIME:
             try:
                 configs = list(map(training.RunConfig.of, self.configs))
                 self.note = ADAM if any(config.optimizer.name == "adam" for config in configs) else ""
                 self.rows = [dict(one.as_dict()) for one in laws.predicted_phases(configs, progress=progress)]
-            except TimeoutError:
+            except NobodyAsksError:
                 self.given_up = True
             except Exception as error:  # whoever asks gets to know it
                 self.trouble = f"it failed: {one_line(error)}"

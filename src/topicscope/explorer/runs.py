@@ -62,7 +62,8 @@ class Runs:
         return folder
 
     def resume(self, place: Place) -> None:
-        refuse(together(place), (place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}"))
+        check_alone(place)
+        refuse_if(place.state != "interrupted", f"{place.name} cannot be resumed: it is {place.state}")
         with self.lock:
             self.check_room()
             self.spawn(place.path, "--resume")
@@ -70,7 +71,8 @@ class Runs:
     def ask(self, to_end: Callable[[Path], None], place: Place) -> None:
         """Ask a run to pause, or to stop for good."""
         self.check_allowed()
-        refuse(together(place), ((place.kind, place.state) != ("train", "running"), f"{place.name} is not running"))
+        check_alone(place)
+        refuse_if((place.kind, place.state) != ("train", "running"), f"{place.name} is not running")
         to_end(place.path)
 
     def check_allowed(self) -> None:
@@ -235,9 +237,8 @@ class PaperRoom:
         return {"running": self.is_running(place), "said": self.runs.last_line(place.path)}
 
 
-def together(place: Place) -> tuple[bool, str]:
-    """Whether a place is one of several runs or all of them, and why these are not paused or resumed here."""
-    return (
+def check_alone(place: Place) -> None:
+    refuse_if(
         place.several or place.whole is not None,
         f"{place.name} is one of several runs that are trained together; use 'topicscope train' for all of them",
     )
@@ -337,8 +338,9 @@ class LiveRoom:
         except InputError:
             with self.lock:
                 self.watches.pop(identity, None)
-            why = self.runs.last_words_of(identity) or "Its folder was removed or renamed."
-            return {"state": "starting"} if starting else {"state": "gone", "why": why}
+            if starting:
+                return {"state": "starting"}
+            return {"state": "gone", "why": self.runs.last_words_of(identity) or "Its folder was removed or renamed."}
         if place.state == "starting":
             return {"state": "starting"}
         if place.state == "damaged":

@@ -5,7 +5,7 @@ Settings from flags, `--set`, YAML files, grid axes and Python keywords have the
     RunConfig.of({"optimizer": {"lr": 0.1}}, steps=100) == RunConfig(steps=100, optimizer=Optimizer(lr=0.1))
 
 Every number has a range. The ranges are far wider than any use, and narrow enough that arithmetic on them neither
-overflows nor runs for ever. What fits into a machine is another question, which `budget.py` answers.
+overflows nor runs for ever. What fits into a machine is another question, which `machine.py` answers.
 """
 
 import dataclasses
@@ -135,11 +135,15 @@ def flat(settings: Mapping[str, object], prefix: str = "") -> dict[str, Any]:
     return result
 
 
-def merged(settings: object, more: object) -> Any:
+def merged(settings: Mapping[str, object], more: Mapping[str, object]) -> dict[str, Any]:
     """Two nested settings as one, section by section; where one of them is no section, the second."""
-    if not isinstance(settings, Mapping) or not isinstance(more, Mapping):
-        return more
-    return {**settings, **{key: merged(settings.get(key), value) for key, value in more.items()}}
+    refuse_if(not isinstance(settings, Mapping), f"expected settings by their names; got {settings!r:.100}")
+    both = {
+        key: merged(old, value)
+        for key, value in more.items()
+        if isinstance(value, Mapping) and isinstance(old := settings.get(key), Mapping)
+    }
+    return {**settings, **more, **both}
 
 
 def log_steps(steps: int, count: int = 24) -> list[int]:

@@ -309,10 +309,10 @@ class Folder:
 
 def check_folder(path: AnyPath, kind: Kind, *, resume: bool = False, force: bool = False) -> About | None:
     """Check that a folder may be opened: new and empty ones may; one of the same kind with `resume` or `force`."""
-    path = check_out(Path(path))
     refuse_if(
         resume and force, "resume and force are both given; give one: resume continues what is there, force replaces it"
     )
+    path = check_out(Path(path))
     try:
         if not path.is_dir() or not any(entry.name not in UNIMPORTANT for entry in path.iterdir()):
             return None

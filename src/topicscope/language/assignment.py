@@ -329,7 +329,7 @@ def label_words(
         "give more text with these labels, or raise --max-documents",
     )
     number = {label: k for k, label in enumerate(counts)}
-    mine = [(number[label], text) for label, text in zip(labels, texts, strict=True) if label and label in number]
+    mine = [(number[label], text) for label, text in zip(labels, texts, strict=False) if label in number]
     with watched(progress) as shown:
         shown("counting words")
         documents = word_documents([text for _, text in mine], vocabulary, engine)

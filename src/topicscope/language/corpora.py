@@ -231,8 +231,9 @@ class Corpus:
             labels = [document.label for document in islice(documents, 1 if self.label_field is None else 2500)]
             refuse_if(not labels, self._without_text())
             if self.label_field is not None:
-                if len({*labels} - {None}) < 2:  # the texts may be sorted by label: read on
-                    labels += islice((d.label for d in documents if d.label not in (None, *labels)), 1)
+                known = {None, *labels}
+                if len(known) < 3:  # the texts may be sorted by label: read on
+                    labels += islice((d.label for d in documents if d.label not in known), 1)
                 with self.blamed():
                     usable_labels(labels, self.label_field)
 

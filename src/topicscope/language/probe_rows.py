@@ -345,7 +345,7 @@ class DocumentRow(ModelRow):
 
     def columns(self) -> dict[str, object]:
         row = {name: value for name, value in vars(self).items() if name != "topics"}
-        for number, topic in zip_longest(range(1, 1 + MAIN_TOPICS), self.topics):
+        for number, topic in zip_longest(range(1, 1 + MAIN_TOPICS), self.topics[:MAIN_TOPICS]):
             row |= {f"topic_{number}": topic and topic.name, f"share_{number}": topic and topic.share}
         return row
 

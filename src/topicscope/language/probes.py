@@ -147,9 +147,10 @@ class Probe(Result):
         for record, row in zip(tables["cooccurrence"], self.cooccurrence, strict=True):
             record["commonest"] = "; ".join(map(" ".join, row.commonest))
         models = {head.model for head in self.heads}
-        topical = {model: topical_heads([head for head in self.heads if head.model == model]) for model in models}
+        mine = {model: [head for head in self.heads if head.model == model] for model in models}
+        topical = {model: set(map(place, topical_heads(heads))) for model, heads in mine.items()}
         for record, head in zip(tables["heads"], self.heads, strict=True):
-            record["topical"] = place(head) in map(place, topical[head.model])
+            record["topical"] = place(head) in topical[head.model]
         tables["checks"] = [columns(record) for verdict in self.verdicts for record in verdict.records()]
         tables["documents"] = [row.columns() for row in self.documents]
         return {name: table for name, table in tables.items() if table}
@@ -160,7 +161,8 @@ class Probe(Result):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], config: Measurement, shown: object = ()) -> Self:
-        stored = {**data, "labels": data["labels"].get("rows", []), "config": config, "shown": shown}
+        listed = {name: data[name] for name in (*ROWS, "notes")}  # a row of lists that is missing is a damage
+        stored = listed | {"labels": data["labels"].get("rows", []), "config": config, "shown": shown}
         probe: Self = adapter_of(cls).validate_python(stored)
         return probe
 

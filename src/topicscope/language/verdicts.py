@@ -184,8 +184,8 @@ def fresh_weights(of: Measured, effect: Effect) -> Check:
     fresh = of.usable(of.fresh)
     if isinstance(fresh, Check):
         return fresh
-    assert effect.resamples is not None
-    assert fresh.resamples is not None
+    if effect.resamples is None or fresh.resamples is None:  # they are not stored: the rows were read from a folder
+        return Check("off")
     between = interval(effect.resamples - fresh.resamples)  # the same topics or documents are drawn
     if between is None:
         return of.nothing_to_resample
@@ -381,7 +381,7 @@ def verdict_of(
     def looked(name: str, row: ProbeRow) -> Looked:
         listed = contrasts.get(row.setting)
         contrast = None if listed is None else getattr(listed, name)
-        of = compared(row, name, fresh.get(row.setting), contrast, settings)
+        of = compared(row, name, fresh.get(row.setting), contrast, settings, with_fresh=bool(fresh))
         if name == "cosine":
             more = "threshold" if labels else "topics"
             return row, replace(of, shuffles=settings.shuffles, more=more, labels=labels)
@@ -411,8 +411,11 @@ def compared(
     fresh: ProbeRow | StateRow | None,
     contrast: PairContrast | None,
     settings: Measurement,
+    *,
+    with_fresh: bool,
 ) -> Measured:
     off = {control for control, entry in CONTROLS.items() if not getattr(settings, entry.option)}
+    off |= set() if with_fresh else {"fresh_weights"}
     return Measured(
         effect=getattr(row, name),
         worth=COSINE_WORTH,
@@ -437,7 +440,7 @@ def answer_on_states(
         mean, contrast = row.cooccurring.get("raw"), None
         if mean is not None and row.raw is not None:
             contrast = PairContrast(row.raw.same, mean.mean, mean.interval, mean.margin_interval, mean.pairs)
-        of = compared(row, "raw", fresh.get(row.at), contrast, settings)
+        of = compared(row, "raw", fresh.get(row.at), contrast, settings, with_fresh=bool(fresh))
         return row, replace(of, p_value=corrected.get(row.at), documents=documents, labels=labels)
 
     answers = [

@@ -239,12 +239,13 @@ class Law(Row):
                     return
 
     def refuses(self, code: str, run: RunSettings) -> bool:
-        unlisted = {
-            "architecture": not isinstance(run.model, ModelConfig),
-            "prior": self.priors is not None and kind_of(run) not in self.priors,
-            "optimizer": self.optimizers is not None and run.optimizer.name not in self.optimizers,
-        }
-        return unlisted[code] if code in unlisted else CONDITIONS[code].broken(run)
+        if code == "architecture":
+            return not isinstance(run.model, ModelConfig)
+        if code == "prior":
+            return self.priors is not None and kind_of(run) not in self.priors
+        if code == "optimizer":
+            return self.optimizers is not None and run.optimizer.name not in self.optimizers
+        return CONDITIONS[code].broken(run)
 
     def refusal(self, run: RunSettings) -> Refusal | None:
         """The first reason why the law does not cover a run; None where it does."""

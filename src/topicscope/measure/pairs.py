@@ -73,6 +73,7 @@ class PairSums:
     between: Float[np.ndarray, "K K S"]  # sums between topics; zero between a topic and itself
     between_pairs: Float[np.ndarray, "K K S"]  # numbers of pairs between topics
 
+    @np.errstate(invalid="ignore")  # a run that diverged has infinite sums
     def means(
         self, weight: Float[np.ndarray, "*R K"] | None = None, *, matched: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

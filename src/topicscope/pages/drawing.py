@@ -2,10 +2,9 @@
 
 import csv
 import io
-import itertools
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -301,13 +300,17 @@ def csv_of(panel: Panel) -> str:
 def csv_rows(panel: Panel) -> list[list[object]]:
     if isinstance(panel, Lines | Points):
         names = panel.categories if isinstance(panel, Points) else None
-        blank = itertools.repeat("")
+
+        def numbers(series: Series) -> Iterable[tuple[Any, ...]]:
+            blank = [""] * len(series.x)
+            return zip(series.x, series.y, series.low or blank, series.high or blank, strict=True)
+
         return [
             ["series", "x", "y", "low", "high"],
             *(
-                [series.name, x if names is None else names[round(x)], *numbers]
+                [series.name, x if names is None else names[round(x)], *others]
                 for series in panel.series
-                for x, *numbers in zip(series.x, series.y, series.low or blank, series.high or blank, strict=False)
+                for x, *others in numbers(series)
             ),
         ]
     if isinstance(panel, Circles):

@@ -481,7 +481,7 @@ def judge_lengths(found: DiagonalExcess) -> Outcome:
         paper="Theorem 2: no diagonal and W_i0 = .0542, for infinite documents",
         theory=f"b = p_c / (k + p_m p_r) = {b:.4f} and W_i0 = {limit.mask_column:g} as N grows",
         measured="b = " + ", ".join(f"{shown[length]} (N = {length})" for length in theory),
-        verdict=verdict(*checks, max(map(abs, endless)) < EXACT),
+        verdict=verdict(*checks, *(abs(x) < EXACT for x in endless)),
         reason=f"the interval of b covers that of W* at {sum(c is True for c in checks)} of {len(checks)} lengths"
         + (" (some are too wide to say; more documents would decide)" if None in checks else "")
         + f"; W_i0 is {np.mean(found.mask_column[finite[-1]]):.6f} at N = {finite[-1]}, "

@@ -111,8 +111,15 @@ def envelope(part: str) -> list[Series]:
     return [Series(NINE, steps, low, low, high, NINE, thin=True), Series(NINE, steps, high, group=NINE, thin=True)]
 
 
-NEAREST: dict[str, object] = {"embedding": "trained", "head": "untied", "dim": 12, "init_scale": 4e-3}
-NEAREST |= {"key_bias": "trained", "query_bias": "trained", "value_bias": "trained"}
+NEAREST: dict[str, object] = {
+    "embedding": "trained",
+    "head": "untied",
+    "dim": 12,
+    "init_scale": 4e-3,
+    "key_bias": "trained",
+    "query_bias": "trained",
+    "value_bias": "trained",
+}
 # Loss, rate and model. The paper does not print its hyperparameters. The first setting is the nearest to its figure of
 # the sweep examples/figure4.yaml; each of the others changes one thing of it.
 SETTINGS = {

@@ -190,9 +190,9 @@ class PretrainRun(Result):
     def _unread(self) -> list[str]:
         try:  # the file is no part of the result, and may be gone
             text = "" if self.folder is None else files.read_json(self.folder / folders.ENVIRONMENT)["text"]
-            return language.unread(str(text))
         except (InputError, KeyError, TypeError):
             return []
+        return language.unread(str(text))
 
     def table(self) -> pyarrow.Table:
         import pyarrow

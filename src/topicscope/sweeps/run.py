@@ -94,8 +94,8 @@ def read_point(root: Path, point: Point, *, fresh: bool = False) -> tuple[State,
     try:
         content = files.unsealed(parse_json(read_bytes(folder / RESULT), RESULT))
         packed = read_bytes(folder / CURVES)
-        same = content["curves"] == hashlib.sha256(packed).hexdigest() and content["config"] == point.config
-        refuse_if(not same, "what is there is of another point")
+        if content["curves"] != hashlib.sha256(packed).hexdigest() or content["config"] != point.config:
+            return "damaged", nothing
         if fresh and content["inputs"] != input_digest(point):
             return "changed", nothing
         with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
@@ -360,8 +360,9 @@ def nothing_left(folder: Folder) -> Iterator[None]:
 def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[], str]]:
     """Of the packs with a point that has no folder yet, so many at a time; and what makes the largest so large."""
     kind = kind_of(grid.kind)
-    whole = Cost()
-    known: dict[tuple[str, int], tuple[Cost, list[Any]]] = {}
+    whole = largest = Cost()
+    of_largest: list[Any] = []
+    known: dict[tuple[str, int], Cost] = {}
     for task in pack(grid):
         if all(point_home(Path(out), point).is_dir() for point in task):
             continue
@@ -369,9 +370,10 @@ def cost_of(grid: Grid, out: str | Path, workers: int) -> tuple[Cost, Callable[[
         if alike not in known:  # seeds and rates cost the same
             configs = configs_of(task)
             kind.check_libraries(configs[0])
-            known[alike] = kind.cost(configs), configs  # raises where a model or a text is not there
-        whole += known[alike][0]
-    largest, of_largest = max(known.values(), key=lambda found: found[0].memory, default=(Cost(), []))
+            known[alike] = kind.cost(configs)  # raises where a model or a text is not there
+            if known[alike].memory > largest.memory:
+                largest, of_largest = known[alike], configs
+        whole += known[alike]
     memory = workers * (largest.memory + PROCESS) if workers > 1 else largest.memory
 
     def large() -> str:

@@ -155,8 +155,9 @@ class Population:
         flow has T + 1 words instead of V. What the start has outside of them stays, except for differences inside
         topics that the scores of a large start make: these, and with them the third act, are left out.
         """
-        uniform, topics, block = topic_model.uniform, topic_model.topics, topic_model.block_size
-        refuse_if(not uniform, "the flow of topics needs disjoint topics of equally many, equally probable words")
+        unlike = "the flow of topics needs disjoint topics of equally many, equally probable words"
+        refuse_if(not topic_model.uniform, unlike)
+        topics, block = topic_model.topics, topic_model.block_size
         each = 1 if alike else block  # kinds per topic
         kinds, sizes = np.kron(np.eye(topics), np.full((each, 1), 1 / each)), [1.0, *[block / each] * (topics * each)]
         world = SmallWorld(kinds, *flow_documents(prior, topics, block, masking))
@@ -181,7 +182,8 @@ class Population:
         width = len(weights["embedding"]) if "embedding" in weights else words
         inner = {"value": (width, width), "key": (dim, width), "query": (dim, width)}
         expected = inner | {"embedding": (width, words), "bias": (words,)}
-        return inner.keys() <= weights.keys() and all(part.shape == expected[name] for name, part in weights.items())
+        known = all(part.shape == expected.get(name) for name, part in weights.items())
+        return known and inner.keys() <= weights.keys()
 
     def loss_of_tables(self, votes: Tensor, scores: Tensor) -> Tensor:
         import torch

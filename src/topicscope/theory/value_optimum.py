@@ -73,15 +73,15 @@ def masked_numbers(
     return np.where(n == 1, 1, n * p / some + none), n * (n - 1) * p**2 / some, some
 
 
-def length_weights(length: Length, p: float, weighting: Weighting = "run") -> LengthWeights:
+def length_weights(length: Length, p_mask: float, weighting: Weighting = "run") -> LengthWeights:
     """How often pairs of positions are masked, as the moments need it, for documents of some length."""
     if isinstance(length, str):
-        return LengthWeights(0, 0, p**2, (1 - p) ** 2, p * (1 - p), 0, p, 1 - p)
+        return LengthWeights(0, 0, p_mask**2, (1 - p_mask) ** 2, p_mask * (1 - p_mask), 0, p_mask, 1 - p_mask)
     low, high = length if isinstance(length, tuple) else (length, length)
     total, weights = np.zeros(len(LengthWeights._fields)), 0.0
     for start in range(low, high + 1, AT_ONCE):
         n = np.arange(start, min(start + AT_ONCE, high + 1), dtype=float)
-        m1, m2, weight = masked_numbers(n, p, weighting)  # E[m] and E[m(m-1)]
+        m1, m2, weight = masked_numbers(n, p_mask, weighting)  # E[m] and E[m(m-1)]
         total += np.array([weight @ term for term in terms_of(n, m1, m2)])
         weights += weight.sum()
     return LengthWeights(*(total / weights).tolist())

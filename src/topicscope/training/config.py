@@ -376,10 +376,11 @@ def cost_of(configs: Sequence[RunConfig], *, floors: bool = True, gpu: bool = Fa
     weights = max(8 + 2 * remembered, 24 / real) * real * parameters + (8 * real + 32) * v**2 + 10 * real * followed
     floor = 0.0
     if floors and config.floors and config.data.dev_file is None:  # posteriors
-        each = 16 * v + rows * (4 * v + 16 * topics) + 16 * targets
-        floor = DEV_BATCH[True] * v * 32.0 * words if infinite else min(dev, floor_documents(config)) * each
-        floor += 0.0 if topic_model.disjoint or infinite else 320_000 * v  # draws of proportions, looked at together
-        floor += 0.0 if config.objective.loss == "cross-entropy" or infinite else 60 * dev * v
+        each = 12 * v + 24 * rows + 16 * targets + rows * (4 * v + 16 * topics)
+        draws = 0 if topic_model.disjoint else 320_000 * v  # of proportions, looked at together
+        squares = 0.0 if config.objective.loss == "cross-entropy" else 60.0 * dev * v
+        posteriors = draws + min(dev, floor_documents(config)) * each
+        floor = DEV_BATCH[True] * v * 32.0 * words if infinite else max(posteriors, squares)
     peak = max(
         seeds * batch * (ready + draft) * at_a_time,
         at_once * 7 * real * max(min(dev, DEV_BATCH[infinite]), batch) * rows * v,  # a pass

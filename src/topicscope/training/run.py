@@ -145,7 +145,7 @@ def train(
         data = RunData(configs[0])
         if out is not None:
             data.read_files()  # before anything is written
-        settings = [c.as_dict() for c in configs]
+        settings = [] if out is None else [c.as_dict() for c in configs]
         place = folders.open_runs(out, TRAIN, settings, single=single, resume=resume, force=force)
         root, homes = held.enter_context(place)
         for home in homes:  # at once: from now on it counts as running, and somebody may ask
