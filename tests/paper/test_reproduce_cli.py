@@ -248,13 +248,14 @@ def test_the_page_of_real_outcomes(whole: tuple[Path, Any], tmp_path: Path) -> N
         assert all(
             script(browser, "return document.querySelectorAll(arguments[0]).length", link) == 1 for link in links
         )
-        shades = []
-        for theme in ("light", "dark"):
-            browser.execute_cdp_cmd(
-                "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-            )
-            shades.append(script(browser, "return getComputedStyle(document.body).backgroundColor"))
-        assert shades[0] != shades[1]
+
+        def shade(theme: str) -> str:
+            media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+            return str(script(browser, "return getComputedStyle(document.body).backgroundColor"))
+
+        light = shade("light")
+        assert wait_until(lambda: shade("dark") != light)  # a page takes a moment to change its theme
         assert complaints(browser) == []
 
 
