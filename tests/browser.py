@@ -72,6 +72,7 @@ def opened(page: Path, plots: int) -> Iterator[webdriver.Chrome]:
         driver.get(page.as_uri())
         WebDriverWait(driver, 120).until(lambda _: drawn(driver) == plots)
         yield driver
+        script(driver, "localStorage.clear()")  # all files are of one origin: the next page has no theme chosen
 
 
 def script(browser: webdriver.Chrome, code: str, *arguments: Any) -> Any:
